@@ -1,0 +1,140 @@
+// Attention, forward and backward: docs/semantics.md says what every option means.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "multihead/ops/mask.h"
+#include "multihead/tensor/tensor.h"
+
+namespace mh {
+
+// s = scale · q·k; scale defaults to 1/√Dk.
+struct DotSimilarity {
+  std::optional<float> scale;
+};
+// s = tau · q·k / (|q||k|); a vector shorter than 2^-60 counts as zero.
+struct CosineSimilarity {
+  float tau = 1;
+  Tensor taus;  // f32 (H), in place of tau
+};
+// s = -scale · |q - k|², by the expansion scale · (2 q·k - |q|² - |k|²).
+struct EuclideanSimilarity {
+  std::optional<float> scale;
+};
+using Similarity = std::variant<DotSimilarity, CosineSimilarity, EuclideanSimilarity>;
+
+// Added to the scores: a dense tensor broadcastable to (B, H, Tq, Tk).
+struct DenseBias {
+  Tensor values;
+};
+// -slopes[h] · |position - j|.
+struct AlibiBias {
+  Tensor slopes;  // f32 (H)
+};
+// table[bucket(j - position)][h], buckets as in T5.
+struct T5Bias {
+  Tensor table;  // f32 (buckets, H)
+  bool bidirectional = true;
+  int64_t max_distance = 128;
+};
+// Several are added up; at most one dense, one relative (ALiBi or T5).
+using Bias = std::variant<DenseBias, AlibiBias, T5Bias>;
+
+struct Dropout {
+  float p = 0;
+  uint64_t seed = 0;
+};
+
+// Learned mixing of the scores after the cap, before bias and mask.
+struct HeadMix {
+  Tensor matrix;  // f32 (H, H): s'[h] = Σ_g matrix[h][g] · s[g]
+};
+struct KeyMix {
+  Tensor matrix;  // f32 (Tk, Tk): s'[j] = Σ_l s[l] · matrix[l][j]; refused with causal masks
+};
+using ScoreMix = std::variant<std::monostate, HeadMix, KeyMix>;
+
+// Packed batches: q (ΣTq, H, Dk), k (ΣTk, Hkv, Dk), v (ΣTk, Hkv, Dv); boundaries i32 (B + 1), first 0.
+struct Packed {
+  Tensor cu_seqlens_q, cu_seqlens_k;
+};
+
+struct AttentionOptions {
+  Mask mask;
+  std::vector<Bias> bias;
+  Similarity similarity = DotSimilarity{};
+  float cap = 0;  // > 0: s = cap · tanh(s / cap)
+  Tensor sink;    // f32 (H), or empty
+  Dropout dropout;
+  std::optional<Packed> packed;
+  ScoreMix score_mix;
+};
+
+struct AttentionResult {
+  Tensor o;    // (B, H, Tq, Dv), packed (ΣTq, H, Dv), in q's type
+  Tensor lse;  // f32 (B, H, Tq), packed (H, ΣTq)
+};
+
+// q (B, H, Tq, Dk), k (B, Hkv, Tk, Dk), v (B, Hkv, Tk, Dv), f32, bf16 or f16 of one type, unit last stride, H % Hkv == 0.
+// A row that keeps nothing gives o = 0, lse = -inf (or the sink's logit).
+// Throws: invalid_argument, unsupported; one sentence with the shapes, before anything is written.
+AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
+// The same, into o and lse of the caller (lse may be empty). o must not overlap an input.
+void attention_into(const AttentionResult& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
+
+// What the gradient needs of the call it belongs to.
+struct AttentionCall {
+  Tensor q, k, v;
+  AttentionResult result;
+};
+
+struct AttentionGradients {
+  Tensor dq, dk, dv;          // types and shapes of q, k, v
+  std::vector<Tensor> dbias;  // one per bias, f32, in the shape of values, slopes or table
+  Tensor dsink;               // f32 (H) where there is a sink
+  Tensor dtau;                // f32 (H) where the similarity is cosine
+  Tensor dmix;                // f32, the shape of the mixing matrix
+};
+
+// d_o like o; d_lse like lse, or empty for zero.
+AttentionGradients attention_backward(const AttentionCall& call, const Tensor& d_o, const Tensor& d_lse = {},
+                                      const AttentionOptions& options = {});
+
+// Joins results over disjoint sets of keys: lse = log Σ exp(lse_n), o = Σ exp(lse_n - lse) · o_n.
+AttentionResult merge(const std::vector<AttentionResult>& parts);
+// Gradients of each part's o and lse.
+std::vector<AttentionResult> merge_backward(const std::vector<AttentionResult>& parts, const AttentionResult& joined,
+                                            const AttentionResult& gradient);
+
+// Exact rows of p = exp(s - lse), before dropout: f32 (B, heads, rows, Tk). Empty lists mean all.
+Tensor attention_weights(const Tensor& q, const Tensor& k, const Tensor& lse, const AttentionOptions& options = {},
+                         const std::vector<int32_t>& heads = {}, const std::vector<int32_t>& rows = {});
+
+struct AttentionStatistics {
+  Tensor entropy;      // f32 (B, H, Tq), nats
+  Tensor top_keys;     // i32 (B, H, Tq, top); the first is the argmax; -1 where fewer are kept
+  Tensor top_weights;  // f32 (B, H, Tq, top)
+  Tensor received;     // f32 (B, H, Tk)
+  Tensor distance;     // f32 (B, H, Tq): mean of |position - j|
+};
+// Streamed over the keys: never holds Tq × Tk. top in 0 … 64.
+AttentionStatistics attention_statistics(const Tensor& q, const Tensor& k, const Tensor& lse,
+                                         const AttentionOptions& options = {}, int top = 1);
+
+struct Explanation {
+  std::string kernel;   // attention_forward, attention_decode, composed
+  std::string rung;
+  std::string why;      // why not a faster one, or empty
+  bool composed = false;
+  int64_t flops = 0;    // of the kept tiles, estimated from the structural masks
+  int64_t bytes = 0;    // read and written at least once
+  int64_t scratch = 0;  // bytes of extra memory
+  std::string text() const;
+};
+Explanation explain(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
+
+}  // namespace mh

@@ -1,0 +1,112 @@
+// A tensor: shared memory with a shape. Knows no arithmetic.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "multihead/base/view.h"
+
+namespace mh {
+
+// Sizes along each axis, at most kMaxRank of them.
+class Shape {
+ public:
+  Shape() = default;
+  Shape(std::initializer_list<int64_t> sizes);
+  explicit Shape(const std::vector<int64_t>& sizes);
+
+  int rank() const { return rank_; }
+  int64_t operator[](int axis) const { return sizes_[axis]; }
+  int64_t& operator[](int axis) { return sizes_[axis]; }
+  // Product of the sizes. Throws: invalid_argument where it does not fit 63 bits.
+  int64_t count() const;
+  bool operator==(const Shape& other) const;
+
+ private:
+  int rank_ = 0;
+  std::array<int64_t, kMaxRank> sizes_{};
+};
+
+std::string to_string(const Shape& shape);  // "[2, 3]"
+
+// Memory: owned (64-byte aligned) or the caller's.
+struct Storage;
+
+// A handle: copies share memory. A default Tensor is empty: it has no memory and tests false.
+class Tensor {
+ public:
+  Tensor() = default;
+  Tensor(std::shared_ptr<Storage> storage, const View& view) : storage_(std::move(storage)), view_(view) {}
+
+  explicit operator bool() const { return view_.data != nullptr || storage_ != nullptr; }
+
+  DType dtype() const { return view_.dtype; }
+  int rank() const { return view_.rank; }
+  // Negative axes count from the end. Throws: invalid_argument past the rank.
+  int64_t size(int axis) const;
+  int64_t stride(int axis) const;
+  Shape shape() const;
+  int64_t count() const { return shape().count(); }
+  const View& view() const { return view_; }
+  bool is_contiguous() const;
+
+  // The first element. Throws: invalid_argument where T is not the type of the elements.
+  template <class T>
+  T* data() const {
+    require_type(dtype_of<T>());
+    return static_cast<T*>(view_.data);
+  }
+  // One element, any type read as a double.
+  double item(std::initializer_list<int64_t> index) const;
+
+  // Views: no copy. Throws: invalid_argument, with the shape, where the axes or bounds do not fit.
+  Tensor transpose(int a, int b) const;
+  Tensor slice(int axis, int64_t begin, int64_t end) const;
+  Tensor select(int axis, int64_t index) const;
+  Tensor unsqueeze(int axis) const;
+  // To a larger shape: axes of size 1, and missing leading ones, repeat with stride 0.
+  Tensor broadcast_to(const Shape& shape) const;
+  // A view where strides allow it, else a contiguous copy.
+  Tensor reshape(const Shape& shape) const;
+
+  Tensor contiguous() const;
+  Tensor clone() const;
+  // Copy in another element type (itself where it is that already).
+  Tensor to(DType dtype) const;
+  void copy_from(const Tensor& other) const;
+
+ private:
+  void require_type(DType wanted) const;
+  std::shared_ptr<Storage> storage_;
+  View view_;
+};
+
+// Throws: invalid_argument for a negative size or one whose bytes overflow; std::bad_alloc.
+Tensor empty(const Shape& shape, DType dtype = DType::f32);
+Tensor zeros(const Shape& shape, DType dtype = DType::f32);
+Tensor full(const Shape& shape, double value, DType dtype = DType::f32);
+Tensor empty_like(const Tensor& other);
+// N(0, 1) by Philox: the same numbers on every machine.
+Tensor randn(const Shape& shape, uint64_t seed, DType dtype = DType::f32);
+// The caller's memory; strides in elements. The caller keeps it alive.
+Tensor wrap(void* data, const Shape& shape, DType dtype);
+Tensor wrap(void* data, const Shape& shape, const std::vector<int64_t>& strides, DType dtype);
+
+template <class T>
+Tensor tensor(const std::vector<T>& values, const Shape& shape) {
+  Tensor out = empty(shape, dtype_of<T>());
+  check(static_cast<int64_t>(values.size()) == out.count(), "tensor: {} values do not fill the shape {}", values.size(), to_string(shape));
+  for (size_t i = 0; i < values.size(); ++i) out.template data<T>()[i] = values[i];
+  return out;
+}
+
+// Whether the bytes that two tensors can reach overlap.
+bool overlaps(const Tensor& a, const Tensor& b);
+
+// Values with the shape, long axes cut: "f32 [2, 3]\n[[…]]".
+std::string to_string(const Tensor& tensor);
+
+}  // namespace mh
