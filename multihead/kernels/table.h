@@ -5,6 +5,7 @@
 
 #include "multihead/kernels/attention.h"
 #include "multihead/kernels/gemm.h"
+#include "multihead/kernels/limits.h"
 
 namespace mh::kernels {
 
@@ -31,6 +32,10 @@ struct Table {
   Kernel<AttentionStatisticsArgs> attention_statistics{"attention_statistics"};
   Kernel<GemmArgs> gemm{"gemm"};
   Kernel<GemmPackArgs> gemm_pack{"gemm_pack"};
+  Kernel<LimitArgs> fma_peak{"fma_peak"};      // cpu/limits.inl: fma_loop
+  Kernel<LimitArgs> plain_read{"plain_read"};  // cpu/limits.inl: read_loop
+  Kernel<LimitArgs> tile_peak{"tile_peak"};    // cpu/limits_amx.inl: tile_loop; only where there are tiles
+  Kernel<LimitArgs> tile_probe{"tile_probe"};  // cpu/limits_amx.inl: tile_probe_loop
 };
 
 }  // namespace mh::kernels
