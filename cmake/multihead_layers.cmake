@@ -1,34 +1,55 @@
 # mh_layer(): one folder, one target.  mh_isa(): one rung, one translation unit with its flags.  mh_test(): one test binary.
 
+# No contraction: a fused multiply-add is written by hand, so a formula has one rounding on every machine.
 add_library(mh_flags INTERFACE)
 target_include_directories(mh_flags INTERFACE ${PROJECT_SOURCE_DIR})
-target_compile_options(mh_flags INTERFACE -Wall -Wextra -Wno-psabi)
+target_compile_options(mh_flags INTERFACE -Wall -Wextra -Wno-psabi -ffp-contract=off)
 
-# mh_layer(base DEPENDS …): object library of every source directly in the folder.
+# mh_layer(base DEPENDS … [INTERNAL]): object library of every source directly in the folder. What an INTERNAL layer
+# defines never leaves the shared library; of the others the version script (cmake/exports.map) lets our names through.
 function(mh_layer name)
-  cmake_parse_arguments(arg "" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "INTERNAL" "" "DEPENDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/isa_[a-z0-9_]+\\.cpp$")
+  if(NOT sources)
+    file(TOUCH ${CMAKE_CURRENT_BINARY_DIR}/empty.cpp)
+    set(sources ${CMAKE_CURRENT_BINARY_DIR}/empty.cpp)
+  endif()
   add_library(mh_${name} OBJECT ${sources})
   target_link_libraries(mh_${name} PUBLIC mh_flags fmt::fmt Threads::Threads)
+  target_compile_options(mh_${name} PRIVATE -fno-semantic-interposition)
+  set_target_properties(mh_${name} PROPERTIES VISIBILITY_INLINES_HIDDEN ON)
+  if(arg_INTERNAL)
+    set_target_properties(mh_${name} PROPERTIES CXX_VISIBILITY_PRESET hidden)
+  endif()
   foreach(below ${arg_DEPENDS})
     target_link_libraries(mh_${name} PUBLIC mh_${below})
   endforeach()
   set_property(GLOBAL APPEND PROPERTY MH_LAYERS mh_${name})
 endfunction()
 
-# mh_isa(layer avx2 FLAGS …): adds isa_avx2.cpp to the layer, compiled with those flags.
-# -fno-math-errno and -ffp-contract=off: contraction is written by hand, so a formula has one rounding everywhere.
+# mh_isa(layer avx2 FLAGS …): adds isa_avx2.cpp to the layer, compiled with those flags whatever the build type: a rung
+# at -O0 leaves weak symbols that carry its instruction set. Sanitizers get -O1: they must not take an hour to compile.
 function(mh_isa layer rung)
   cmake_parse_arguments(arg "" "" "FLAGS" ${ARGN})
-  target_sources(mh_${layer} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/isa_${rung}.cpp)
-  set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/isa_${rung}.cpp PROPERTIES
-    COMPILE_OPTIONS "-O3;-fno-math-errno;-ffp-contract=off;-DHWY_COMPILE_ONLY_STATIC;-fno-exceptions;${arg_FLAGS}")
+  set(optimise -O3)
+  if(MH_SANITIZE)
+    set(optimise -O1)
+  endif()
+  set(source ${CMAKE_CURRENT_SOURCE_DIR}/isa_${rung}.cpp)
+  if(NOT EXISTS ${source})
+    message(WARNING "no ${source} yet")
+    return()
+  endif()
+  target_sources(mh_${layer} PRIVATE ${source})
+  set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
+    "${optimise};-fno-math-errno;-DHWY_COMPILE_ONLY_STATIC;-fno-exceptions;${arg_FLAGS}")
+  set_property(GLOBAL APPEND PROPERTY MH_RUNGS ${rung})
 endfunction()
 
-# mh_test(name sources… ): a GoogleTest binary, every case a ctest.
+# mh_test(name sources…): a GoogleTest binary, every case a ctest.
 function(mh_test name)
   add_executable(${name} ${ARGN})
-  target_link_libraries(${name} PRIVATE multihead_objects GTest::gtest_main)
-  add_test(NAME ${name} COMMAND ${name})
+  target_link_libraries(${name} PRIVATE multihead_objects rapidcheck GTest::gmock GTest::gtest GTest::gtest_main)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 900)
 endfunction()
