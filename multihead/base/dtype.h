@@ -48,7 +48,11 @@ struct bf16 {
 
   bf16() = default;
   explicit bf16(float value);
-  explicit operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+  explicit bf16(double value);  // rounded once
+  // Forced inline: an instruction set's translation unit must leave no copy of it for the linker to pick.
+  [[gnu::always_inline]] explicit operator float() const {
+    return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+  }
 };
 
 // IEEE binary16, subnormals included. Rounds to nearest even; overflow gives infinity.
@@ -57,6 +61,7 @@ struct f16 {
 
   f16() = default;
   explicit f16(float value);
+  explicit f16(double value);  // rounded once
   explicit operator float() const;
 };
 
@@ -80,8 +85,26 @@ auto visit_float(std::string_view op, DType t, F&& f) {
     case DType::f32: return f.template operator()<float>();
     case DType::bf16: return f.template operator()<bf16>();
     case DType::f16: return f.template operator()<f16>();
-    default: fail(ErrorKind::unsupported, "{}: elements of type {} are not supported; expected f32, bf16 or f16", op, name(t));
+    default:
+      fail(ErrorKind::unsupported, "{}: elements of type {} are not supported; expected f32, bf16 or f16", op, name(t));
   }
+}
+
+// The same for every type.
+template <class F>
+auto visit_any(DType t, F&& f) {
+  switch (t) {
+    case DType::f32: return f.template operator()<float>();
+    case DType::bf16: return f.template operator()<bf16>();
+    case DType::f16: return f.template operator()<f16>();
+    case DType::f64: return f.template operator()<double>();
+    case DType::i8: return f.template operator()<int8_t>();
+    case DType::u8: return f.template operator()<uint8_t>();
+    case DType::i32: return f.template operator()<int32_t>();
+    case DType::i64: return f.template operator()<int64_t>();
+    case DType::boolean: return f.template operator()<bool>();
+  }
+  fail(ErrorKind::internal, "dtype: {} is no element type", static_cast<int>(t));
 }
 
 }  // namespace mh

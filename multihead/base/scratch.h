@@ -7,7 +7,8 @@
 namespace mh {
 
 // Blocks come 64-byte aligned (2 MiB aligned with huge pages asked for from 2 MiB on), uninitialised, and go back all
-// together when the Scratch ends. Scratches of one thread nest like stack frames.
+// together when the Scratch ends: to the thread, or to the system where the block is past 64 MiB. Scratches of one
+// thread nest like stack frames.
 class Scratch {
  public:
   Scratch();
@@ -15,14 +16,14 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  // Throws std::bad_alloc where the system has no memory left.
+  // Throws: std::bad_alloc where the system has no memory left, or for a count that is negative or too large.
   template <class T>
-  T* take(int64_t count) {
-    return static_cast<T*>(take_bytes(static_cast<size_t>(count) * sizeof(T)));
+  [[gnu::always_inline]] T* take(int64_t count) {
+    return static_cast<T*>(take_bytes(count, sizeof(T)));
   }
 
  private:
-  void* take_bytes(size_t bytes);
+  void* take_bytes(int64_t count, size_t each);
   size_t mark_block_, mark_used_;
 };
 

@@ -19,14 +19,17 @@ struct View {
   std::array<int64_t, kMaxRank> size{1, 1, 1, 1, 1, 1};
   std::array<int64_t, kMaxRank> stride{};
 
-  explicit operator bool() const { return data != nullptr; }
+  // Forced inline: an instruction set's translation unit must leave no copy of these for the linker to pick.
+  [[gnu::always_inline]] explicit operator bool() const { return data != nullptr; }
 
   template <class T>
-  T* as() const { return static_cast<T*>(data); }
+  [[gnu::always_inline]] T* as() const {
+    return static_cast<T*>(data);
+  }
 
   // The address of element (i, j, …); missing trailing indices are 0.
   template <class T, class... Index>
-  T* at(Index... index) const {
+  [[gnu::always_inline]] T* at(Index... index) const {
     int64_t offset = 0;
     int axis = 0;
     ((offset += static_cast<int64_t>(index) * stride[axis++]), ...);

@@ -1,0 +1,24 @@
+// Aligned allocation, on huge pages where they pay.
+#include "multihead/base/memory.h"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+namespace mh {
+
+void* allocate_bytes(size_t bytes) {
+  if (bytes > static_cast<size_t>(INT64_MAX) - kHugePage) throw std::bad_alloc();
+  const bool huge = bytes >= kHugePage;
+  const size_t rounded = bytes == 0 ? kCacheLine : (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
+  void* data = nullptr;
+  if (posix_memalign(&data, huge ? kHugePage : kCacheLine, rounded) != 0) throw std::bad_alloc();
+  if (huge) madvise(data, rounded / kHugePage * kHugePage, MADV_HUGEPAGE);  // a wish: refusal costs only speed
+  return data;
+}
+
+void release_bytes(void* data) { std::free(data); }
+
+}  // namespace mh

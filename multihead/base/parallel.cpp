@@ -1,0 +1,193 @@
+// parallel_for: who runs the tasks, and what becomes of their exceptions.
+#include "multihead/base/parallel.h"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <new>
+
+#include "multihead/base/cpu_set.h"
+#include "multihead/base/error.h"
+#include "multihead/base/pool.h"
+
+namespace mh {
+
+namespace {
+
+using detail::inside_body;
+using detail::Job;
+using detail::Pool;
+
+constexpr int kMostThreads = 1024;
+
+// Plain globals without destructors: a thread that outlives main() may still call parallel_for.
+std::atomic<int> wanted_threads{0};  // 0: not asked for yet
+std::mutex pool_lock;
+Pool* pool = nullptr;
+bool pool_closed = false;
+// Pools of the processes this one was forked from: their threads do not exist here.
+Pool* inherited_pool = nullptr;
+
+std::atomic<bool> has_executor{false};
+std::mutex executor_lock;
+Executor executor;
+
+int default_threads() {
+  const char* text = std::getenv("MH_THREADS");
+  if (text != nullptr && *text != '\0') {
+    int n = 0;
+    const char* end = text + std::strlen(text);
+    const auto [stop, error] = std::from_chars(text, end, n);
+    check(error == std::errc() && stop == end && n >= 1 && n <= kMostThreads,
+          "threads: MH_THREADS is '{}'; expected a number from 1 to {}", text, kMostThreads);
+    return n;
+  }
+  const int cpus = static_cast<int>(allowed_cpus().size());
+  return cpus < 1 ? 1 : cpus > kMostThreads ? kMostThreads : cpus;
+}
+
+class InsideBody {
+ public:
+  InsideBody() : before_(inside_body()) { inside_body() = true; }
+  ~InsideBody() { inside_body() = before_; }
+
+ private:
+  bool before_;
+};
+
+// The tasks of one call with a net under them. Tasks start in ascending order, so all below a task that throws have
+// started: the exception of the smallest index is the same for any number of threads. Later ones are not started.
+struct Call {
+  void (*task)(void* context, int64_t index);
+  void* context;
+  std::atomic<bool> failed{false};
+  std::mutex lock;
+  int64_t failed_index = 0;
+  std::exception_ptr exception;
+
+  static void run(void* self, int64_t index) { static_cast<Call*>(self)->run_one(index); }
+
+  static void run_outside(void* self, int64_t index) {
+    const InsideBody inside;
+    run(self, index);
+  }
+
+  void run_one(int64_t index) {
+    if (failed.load(std::memory_order_relaxed)) return;
+    try {
+      task(context, index);
+    } catch (...) {
+      const std::lock_guard guard(lock);
+      if (!exception || index < failed_index) {
+        exception = std::current_exception();
+        failed_index = index;
+      }
+      failed.store(true, std::memory_order_relaxed);
+    }
+  }
+
+  // Moved out: the caller alone holds it then.
+  void rethrow() {
+    const std::exception_ptr first = [this] {
+      const std::lock_guard guard(lock);
+      return std::move(exception);
+    }();
+    if (first) std::rethrow_exception(first);
+  }
+};
+
+void close_pool() {
+  if (inside_body()) return;  // exit() from within a body: its worker cannot wait for itself
+  const std::lock_guard guard(pool_lock);
+  pool_closed = true;
+  delete pool;
+  pool = nullptr;
+}
+
+void drop_pool_in_child() {
+  new (&pool_lock) std::mutex;
+  new (&executor_lock) std::mutex;
+  if (pool != nullptr) inherited_pool = pool;
+  pool = nullptr;
+  inside_body() = false;
+}
+
+// Under pool_lock.
+Pool* open_pool() {
+  static const bool registered = [] {
+    pthread_atfork(nullptr, nullptr, drop_pool_in_child);
+    return std::atexit(close_pool) == 0;
+  }();
+  static_cast<void>(registered);
+  if (pool == nullptr && !pool_closed) pool = new Pool;
+  return pool;
+}
+
+bool run_on_executor(int64_t count, void (*task)(void*, int64_t), void* context) {
+  if (!has_executor.load(std::memory_order_acquire)) return false;
+  Executor now;
+  {
+    const std::lock_guard guard(executor_lock);
+    now = executor;
+  }
+  if (now.run == nullptr) return false;
+  Call call{task, context, {}, {}, 0, {}};
+  now.run(now.self, count, Call::run_outside, &call);
+  call.rethrow();
+  return true;
+}
+
+// False where another caller has the pool: this one then works alone, it would only get in the other's way.
+bool run_on_pool(int64_t count, void (*task)(void*, int64_t), void* context, int threads) {
+  const std::unique_lock guard(pool_lock, std::try_to_lock);
+  if (!guard.owns_lock()) return false;
+  Pool* workers = open_pool();
+  if (workers == nullptr) return false;
+  Call call{task, context, {}, {}, 0, {}};
+  Job job{.task = Call::run, .context = &call, .count = count};
+  {
+    const InsideBody inside;
+    workers->run(job, threads);
+  }
+  call.rethrow();
+  return true;
+}
+
+}  // namespace
+
+int threads() {
+  int n = wanted_threads.load(std::memory_order_relaxed);
+  if (n != 0) return n;
+  const int wanted = default_threads();
+  return wanted_threads.compare_exchange_strong(n, wanted) ? wanted : n;
+}
+
+void set_threads(int n) {
+  check(n >= 1 && n <= kMostThreads, "set_threads: {} threads; expected 1 to {}", n, kMostThreads);
+  wanted_threads.store(n, std::memory_order_relaxed);
+}
+
+void set_executor(Executor next) {
+  const std::lock_guard guard(executor_lock);
+  executor = next;
+  has_executor.store(next.run != nullptr, std::memory_order_release);
+}
+
+void detail::run_tasks(int64_t count, void (*task)(void* context, int64_t index), void* context) {
+  if (count <= 0) return;
+  if (count > 1 && !inside_body()) {
+    if (run_on_executor(count, task, context)) return;
+    const int n = threads();
+    if (n > 1 && run_on_pool(count, task, context, n)) return;
+  }
+  const InsideBody inside;
+  for (int64_t i = 0; i < count; ++i) task(context, i);
+}
+
+}  // namespace mh
