@@ -6,8 +6,8 @@ namespace mh {
 namespace {
 
 constexpr uint32_t kInfinity = 0x7f800000;
-constexpr uint32_t kHalfOverflow = 0x477ff000;   // 65520: from here on the nearest f16 is infinity
-constexpr uint32_t kHalfNormal = 0x38800000;     // 2^-14: the smallest normal f16
+constexpr uint32_t kHalfOverflow = 0x477ff000;  // 65520: from here on the nearest f16 is infinity
+constexpr uint32_t kHalfNormal = 0x38800000;    // 2^-14: the smallest normal f16
 constexpr uint32_t kExponentGap = (127 - 15) << 23;
 
 // Round to nearest even in the lowest `dropped` bits of `u`, which is then shifted down by them.

@@ -26,9 +26,7 @@ void futex_wait(std::atomic<uint32_t>& word, uint32_t expected) {
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
 }
 
-void futex_wake(std::atomic<uint32_t>& word) {
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-}
+void futex_wake(std::atomic<uint32_t>& word) { syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0); }
 
 void relax() {
 #if defined(__x86_64__)
@@ -112,8 +110,9 @@ void Pool::prepare(int threads) {
   place();
 }
 
-// Pins each worker to a CPU of its own, none to the caller's: threads inherit the mask of the thread that made them, and
-// two workers on one CPU wait for each other's time slices (8 ms measured). More threads than CPUs: neither pin nor spin.
+// Pins each worker to a CPU of its own, none to the caller's: threads inherit the mask of the thread that made them,
+// and two workers on one CPU wait for each other's time slices (8 ms measured). More threads than CPUs: neither pin nor
+// spin.
 void Pool::place() {
   std::vector<int> cpus = allowed_cpus();
   const bool roomy = threads_ <= static_cast<int>(cpus.size());

@@ -32,8 +32,8 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // Runs the job on the calling thread and up to `threads` - 1 workers; tasks must not throw. A worker that does not get
-  // a CPU before the tasks have run out is not waited for.
+  // Runs the job on the calling thread and up to `threads` - 1 workers; tasks must not throw. A worker that does not
+  // get a CPU before the tasks have run out is not waited for.
   void run(Job& job, int threads);
 
  private:

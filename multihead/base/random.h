@@ -40,7 +40,7 @@ class Random {
 
  private:
   uint64_t seed_, stream_;
-  uint64_t group_ = 0;       // the next one
+  uint64_t group_ = 0;  // the next one
   int words_left_ = 0, normals_left_ = 0;
   std::array<uint32_t, 4> words_{};
   std::array<double, 4> normals_{};

@@ -1,6 +1,7 @@
 // A tensor: shared memory with a shape. Knows no arithmetic.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -69,13 +70,16 @@ class Tensor {
   Tensor unsqueeze(int axis) const;
   // To a larger shape: axes of size 1, and missing leading ones, repeat with stride 0.
   Tensor broadcast_to(const Shape& shape) const;
-  // A view where strides allow it, else a contiguous copy.
+  // A view where strides allow it, else a contiguous copy. One size may be -1: what is left.
   Tensor reshape(const Shape& shape) const;
 
   Tensor contiguous() const;
   Tensor clone() const;
-  // Copy in another element type (itself where it is that already).
+  // Copy in another element type (itself where it is that already). Floats round once, to nearest even; to an integer
+  // they are cut towards zero and kept within its range.
   Tensor to(DType dtype) const;
+  // Every element, in this tensor's type; the two may share memory. Throws: invalid_argument where the shapes differ or
+  // two elements here share memory.
   void copy_from(const Tensor& other) const;
 
  private:
@@ -91,20 +95,25 @@ Tensor full(const Shape& shape, double value, DType dtype = DType::f32);
 Tensor empty_like(const Tensor& other);
 // N(0, 1) by Philox: the same numbers on every machine.
 Tensor randn(const Shape& shape, uint64_t seed, DType dtype = DType::f32);
-// The caller's memory; strides in elements. The caller keeps it alive.
+// The caller's memory; strides in elements, of any sign. The caller keeps it alive.
+// Throws: invalid_argument where it is null with elements to hold, or not aligned to them.
 Tensor wrap(void* data, const Shape& shape, DType dtype);
 Tensor wrap(void* data, const Shape& shape, const std::vector<int64_t>& strides, DType dtype);
 
 template <class T>
 Tensor tensor(const std::vector<T>& values, const Shape& shape) {
   Tensor out = empty(shape, dtype_of<T>());
-  check(static_cast<int64_t>(values.size()) == out.count(), "tensor: {} values do not fill the shape {}", values.size(), to_string(shape));
+  check(static_cast<int64_t>(values.size()) == out.count(), "tensor: {} values do not fill the shape {}", values.size(),
+        to_string(shape));
   for (size_t i = 0; i < values.size(); ++i) out.template data<T>()[i] = values[i];
   return out;
 }
 
-// Whether the bytes that two tensors can reach overlap.
+// Whether an element of one shares bytes with an element of the other. Interleaved views, such as the q, k and v of a
+// packed projection, do not. Strides that follow no nesting may be answered with a yes too many, never with a no.
 bool overlaps(const Tensor& a, const Tensor& b);
+// The same of two elements of one tensor, as in a broadcast view.
+bool overlaps_itself(const Tensor& x);
 
 // Values with the shape, long axes cut: "f32 [2, 3]\n[[…]]".
 std::string to_string(const Tensor& tensor);

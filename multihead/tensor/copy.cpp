@@ -1,0 +1,100 @@
+// Copies of a tensor's elements, in the same type or another.
+#include <algorithm>
+#include <cstring>
+
+#include "multihead/base/parallel.h"
+#include "multihead/tensor/convert.h"
+#include "multihead/tensor/tensor.h"
+
+namespace mh {
+
+namespace {
+
+constexpr int64_t kElementsPerTask = 1 << 15;
+
+// Element offset of row `row`, rows being counted over all axes but the last.
+int64_t row_offset(const View& view, int64_t row) {
+  int64_t offset = 0;
+  for (int axis = view.rank - 2; axis >= 0; --axis) {
+    offset += row % view.size[axis] * view.stride[axis];
+    row /= view.size[axis];
+  }
+  return offset;
+}
+
+template <class To, class From>
+void copy_row(To* to, int64_t to_step, const From* from, int64_t from_step, int64_t count) {
+  if constexpr (std::is_same_v<To, From>) {
+    if (to_step == 1 && from_step == 1) {
+      std::memcpy(to, from, static_cast<size_t>(count) * sizeof(To));
+      return;
+    }
+  }
+  for (int64_t i = 0; i < count; ++i) to[i * to_step] = convert<To>(from[i * from_step]);
+}
+
+template <class To, class From>
+void copy_rows(const View& to, const View& from) {
+  const int last = to.rank - 1;
+  const int64_t width = to.size[last];
+  int64_t rows = 1;
+  for (int axis = 0; axis < last; ++axis) rows *= to.size[axis];
+  const int64_t rows_per_task = std::max<int64_t>(1, kElementsPerTask / width);
+  const int64_t row_tasks = (rows + rows_per_task - 1) / rows_per_task;
+  const int64_t cuts = rows_per_task > 1 ? 1 : (width + kElementsPerTask - 1) / kElementsPerTask;
+  parallel_for(row_tasks * cuts, [&](int64_t task) {
+    const int64_t first = task / cuts * rows_per_task;
+    const int64_t begin = task % cuts * kElementsPerTask;
+    const int64_t count = cuts == 1 ? width : std::min(kElementsPerTask, width - begin);
+    for (int64_t row = first; row < std::min(rows, first + rows_per_task); ++row) {
+      copy_row(to.as<To>() + row_offset(to, row) + begin * to.stride[last], to.stride[last],
+               from.as<From>() + row_offset(from, row) + begin * from.stride[last], from.stride[last], count);
+    }
+  });
+}
+
+// As one row where both are dense; rank 1 at least.
+void flatten(View& to, View& from, const Tensor& a, const Tensor& b) {
+  if (to.rank > 0 && !(a.is_contiguous() && b.is_contiguous())) return;
+  const int64_t count = a.count();
+  for (View* view : {&to, &from}) {
+    view->rank = 1;
+    view->size[0] = count;
+    view->stride[0] = 1;
+  }
+}
+
+}  // namespace
+
+void Tensor::copy_from(const Tensor& other) const {
+  check(shape() == other.shape(), "copy_from: the shapes differ; expected {}; the other is {}", to_string(shape()),
+        to_string(other.shape()));
+  check(*this && other, "copy_from: a tensor is empty; expected memory on both sides; the shape is {}",
+        to_string(shape()));
+  if (count() == 0) return;
+  check(!overlaps_itself(*this),
+        "copy_from: elements of the destination share memory; expected one place for each; the shape is {}",
+        to_string(shape()));
+  if (overlaps(*this, other)) return copy_from(other.clone());
+  View to = view_, from = other.view_;
+  flatten(to, from, *this, other);
+  visit_any(to.dtype, [&]<class To>() { visit_any(from.dtype, [&]<class From>() { copy_rows<To, From>(to, from); }); });
+}
+
+Tensor Tensor::clone() const {
+  if (!*this) return {};
+  Tensor out = empty_like(*this);
+  out.copy_from(*this);
+  return out;
+}
+
+Tensor Tensor::contiguous() const { return is_contiguous() ? *this : clone(); }
+
+Tensor Tensor::to(DType dtype) const {
+  if (dtype == this->dtype() || !*this) return *this;
+  Tensor out = empty(shape(), dtype);
+  out.copy_from(*this);
+  return out;
+}
+
+}  // namespace mh
