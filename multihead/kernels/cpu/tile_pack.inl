@@ -1,0 +1,142 @@
+// bf16 rows into tiles: as they lie, turned, in pairs; padded with zeros to 16 rows and 32 columns.
+//
+// Columns (head width) are split in even and odd ones where they become rows or columns of a tile: tile 2n has the even, tile
+// 2n + 1 the odd ones of the n-th 32. Two f32 tiles of a result then narrow to words of bf16 without a shuffle.
+
+// `count` rows of `width` elements, `stride` elements apart; rows past the end read as zeros.
+struct TileRows {
+  const uint16_t* at;
+  int64_t stride, count, width;
+
+  HWY_INLINE __m512i load(int64_t row, int64_t column) const {
+    if (row >= count) return _mm512_setzero_si512();
+    const uint16_t* from = at + row * stride + column;
+    if (column + 32 <= width) return _mm512_loadu_si512(from);
+    return _mm512_maskz_loadu_epi16((1u << (width - column)) - 1, from);
+  }
+  TileRows from(int64_t row) const { return {at + row * stride, stride, count - row, width}; }
+};
+
+inline int64_t tiles_across(int64_t width) { return (width + 31) / 32; }
+
+// 16 × 16 words.
+HWY_INLINE void transpose_words(__m512i (&r)[16]) {
+  __m512i t[16];
+#pragma GCC unroll 8
+  for (int i = 0; i < 16; i += 2) {
+    t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
+    t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 16; i += 4) {
+    r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+    r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+    r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+    r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    t[i] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0x88);
+    t[i + 4] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0xdd);
+    t[i + 8] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0x88);
+    t[i + 12] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0xdd);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    r[i] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0x88);
+    r[i + 8] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0xdd);
+    r[i + 4] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0x88);
+    r[i + 12] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xdd);
+  }
+}
+
+// Tells non-finite bf16 and takes zero in their place: in a sum of products 0 · NaN would reach pairs that are dropped.
+struct NonFinite {
+  __mmask32 seen = 0;
+
+  HWY_INLINE __m512i replace(__m512i x) {
+    const __m512i exponent = _mm512_set1_epi16(0x7f80);
+    const __mmask32 bad = _mm512_cmpeq_epi16_mask(_mm512_and_si512(x, exponent), exponent);
+    seen |= bad;
+    return _mm512_mask_mov_epi16(x, bad, _mm512_setzero_si512());
+  }
+};
+
+// Left operand, rows as they lie: tiles[row / 16][column / 32].
+inline void pack_rows_left(const TileRows& rows, int64_t count, uint32_t* out) {
+  const int64_t across = tiles_across(rows.width);
+  for (int64_t r = 0; r < count; ++r) {
+    uint32_t* to = out + r / 16 * across * kTileFloats + r % 16 * 16;
+    for (int64_t c = 0; c < across; ++c) _mm512_store_si512(to + c * kTileFloats, rows.load(r, 32 * c));
+  }
+}
+
+// Right operand, turned: 32 rows become lanes, pairs run along the columns: tiles[column / 32][row / 16].
+inline void pack_lanes_right(const TileRows& rows, uint32_t* out) {
+  for (int64_t c = 0; c < tiles_across(rows.width); ++c) {
+    for (int64_t half = 0; half < 2; ++half) {
+      __m512i words[16];
+      for (int r = 0; r < 16; ++r) words[r] = rows.load(16 * half + r, 32 * c);
+      transpose_words(words);
+      for (int r = 0; r < 16; ++r) _mm512_store_si512(out + (2 * c + half) * kTileFloats + 16 * r, words[r]);
+    }
+  }
+}
+
+// Words (row 2p, row 2p + 1) of the even and of the odd columns of 32.
+HWY_INLINE void pair_rows(__m512i first, __m512i second, __m512i& even, __m512i& odd) {
+  even = _mm512_mask_blend_epi16(0xaaaaaaaa, first, _mm512_slli_epi32(second, 16));
+  odd = _mm512_mask_blend_epi16(0xaaaaaaaa, _mm512_srli_epi32(first, 16), second);
+}
+
+// Left operand, turned: 32 rows become the pairs, columns the tile's rows: tiles[column / 32][even, odd].
+// Non-finite elements become zeros; the result tells whether there were any.
+inline bool pack_columns_left(const TileRows& rows, uint32_t* out) {
+  NonFinite watch;
+  for (int64_t c = 0; c < tiles_across(rows.width); ++c) {
+    __m512i even[16], odd[16];
+    for (int p = 0; p < 16; ++p)
+      pair_rows(watch.replace(rows.load(2 * p, 32 * c)), watch.replace(rows.load(2 * p + 1, 32 * c)), even[p], odd[p]);
+    transpose_words(even);
+    transpose_words(odd);
+    uint32_t* to = out + 2 * c * kTileFloats;
+    for (int r = 0; r < 16; ++r) {
+      _mm512_store_si512(to + 16 * r, even[r]);
+      _mm512_store_si512(to + kTileFloats + 16 * r, odd[r]);
+    }
+  }
+  return watch.seen != 0;
+}
+
+// Right operand, pairs of rows, columns in lanes: 32 rows, tiles[column / 32][even, odd], `apart` words between tiles of
+// one pair of columns and the next. Non-finite elements become zeros; the result tells whether there were any.
+inline bool pack_pairs_right(const TileRows& rows, uint32_t* out, int64_t apart) {
+  NonFinite watch;
+  for (int64_t c = 0; c < tiles_across(rows.width); ++c) {
+    uint32_t* to = out + c * apart;
+    for (int p = 0; p < 16; ++p) {
+      __m512i even, odd;
+      pair_rows(watch.replace(rows.load(2 * p, 32 * c)), watch.replace(rows.load(2 * p + 1, 32 * c)), even, odd);
+      _mm512_store_si512(to + 16 * p, even);
+      _mm512_store_si512(to + kTileFloats + 16 * p, odd);
+    }
+  }
+  return watch.seen != 0;
+}
+
+// Words (low, high) of the upper halves of two vectors of f32: narrows by truncation.
+HWY_INLINE __m512i truncate_pairs(__m512 low, __m512 high) {
+  const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
+  return _mm512_ternarylogic_epi32(_mm512_srli_epi32(_mm512_castps_si512(low), 16), _mm512_castps_si512(high), upper, 0xf8);
+}
+
+// Rounds to the nearest bf16, ties to even; NaN stays NaN. The result is in the upper half of each lane.
+HWY_INLINE __m512 round_to_bf16(__m512 x) {
+  const __m512i bits = _mm512_castps_si512(x);
+  const __m512i even = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(even, _mm512_set1_epi32(0x7fff)));
+  const __mmask16 nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+  return _mm512_castsi512_ps(_mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x400000)));
+}
+
+HWY_INLINE __m512i round_pairs(__m512 low, __m512 high) { return truncate_pairs(round_to_bf16(low), round_to_bf16(high)); }
