@@ -1,0 +1,219 @@
+// A block of queries in lanes against a block of keys: which pairs are kept, and their scores.
+
+// Keys are taken in blocks of this many, counted from key 0: the unit of the running maximum and of every fixed order.
+constexpr int64_t kBlockKeys = 64;
+constexpr int kMaxQueries = kTileVectors * kLanes;
+
+// Up to kTileVectors vectors of queries of one head. Lanes past `count` hold zeros, keep every key, and are never written out.
+struct QueryBlock {
+  int64_t sequence, head, first;
+  int count, vectors;
+  float* columns;                // (Dk, width): scaled so that a product is a score in units of log 2 (before a cap: over cap)
+  float offset[kMaxQueries];     // euclidean: -scale |q|², in the same units
+  int32_t low[kMaxQueries], high[kMaxQueries];  // keeps low <= j <= high, by position and length
+  int32_t document[kMaxQueries];
+  int64_t low_min, low_max, high_min, high_max;
+  int64_t position;              // of lane 0
+
+  int64_t width() const { return static_cast<int64_t>(vectors) * kLanes; }
+};
+
+struct KeyBlock {
+  int64_t first = 0, count = 0;
+  Rows k{}, v{};
+  float offset[kBlockKeys];  // euclidean: -|k|²
+  int finite = -1;           // of v: not looked at yet, no, yes
+};
+
+// What turns a product into a score: multiplies q; cap is applied on top, in units of log 2.
+struct ScoreUnits {
+  float query;       // factor on q
+  float square;      // euclidean: factor on |q|² and |k|²
+  float cap;         // 0: none; else cap · log2 e
+};
+
+inline ScoreUnits units_of(const Scores& s, int64_t head) {
+  const float per_unit = s.cap > 0 ? 1 / s.cap : kLog2E;
+  const float scale = s.scale[head] * per_unit;
+  return {s.similarity == Similarity::euclidean ? 2 * scale : scale, -scale, s.cap > 0 ? s.cap * kLog2E : 0};
+}
+
+// The structural limits of each row; rows that keep nothing get high < low.
+inline void limit_rows(const Scores& scores, const Sequence& s, QueryBlock& q) {
+  q.position = s.position + q.first;
+  q.low_min = q.high_min = INT32_MAX;
+  q.low_max = q.high_max = INT32_MIN;
+  for (int r = 0; r < static_cast<int>(q.width()); ++r) {
+    if (r >= q.count) {
+      q.low[r] = 0;
+      q.high[r] = INT32_MAX;
+      continue;
+    }
+    const int64_t position = q.position + r;
+    int64_t low = 0, high = s.k_len - 1;
+    if (scores.behind != kUnbounded) low = larger(low, position - scores.behind);
+    if (scores.ahead != kUnbounded) high = smaller(high, position + scores.ahead);
+    if (scores.has_prefix) high = smaller(high, larger(position, s.prefix - 1));
+    if (high < low) low = 0, high = -1;
+    q.low[r] = static_cast<int32_t>(low);
+    q.high[r] = static_cast<int32_t>(high);
+    q.low_min = smaller(q.low_min, low);
+    q.low_max = larger(q.low_max, low);
+    q.high_min = smaller(q.high_min, high);
+    q.high_max = larger(q.high_max, high);
+  }
+}
+
+inline void load_documents(const Scores& scores, QueryBlock& q) {
+  const View& d = scores.q_documents;
+  for (int r = 0; d && r < static_cast<int>(q.width()); ++r) {
+    const int64_t row = q.first + (r < q.count ? r : 0);
+    q.document[r] = static_cast<const int32_t*>(d.data)[q.sequence * d.stride[0] + row * d.stride[1]];
+  }
+}
+
+// Pointers to kLanes rows of x from lane `lane` on: in place for f32, else widened into room (kLanes × Dk).
+// Lanes past the end point at zeros.
+inline void lane_rows(const View& x, const Sequence& s, const QueryBlock& q, int lane, int64_t width, float* room,
+                      const float* zeros, const float* (&rows)[kLanes]) {
+  for (int r = 0; r < kLanes; ++r) {
+    if (lane + r >= q.count) {
+      rows[r] = zeros;
+      continue;
+    }
+    const char* at = address(x, s.batch, q.head, s.q_begin + q.first + lane + r);
+    if (x.dtype == DType::f32) {
+      rows[r] = reinterpret_cast<const float*>(at);
+    } else {
+      widen_row(x.dtype, at, width, 1.0f, room + r * width);
+      rows[r] = room + r * width;
+    }
+  }
+}
+
+// Fills columns, offset, limits and documents of the rows [first, first + count). room: kLanes × Dk; zeros: Dk.
+inline void load_queries(const View& x, const Scores& scores, const Sequence& s, QueryBlock& q, float* room, const float* zeros) {
+  const int64_t width = x.size[3];
+  const ScoreUnits units = units_of(scores, q.head);
+  for (int n = 0; n < q.vectors; ++n) {
+    const float* rows[kLanes];
+    lane_rows(x, s, q, n * kLanes, width, room, zeros, rows);
+    HWY_ALIGN float factor[kLanes];
+    for (int r = 0; r < kLanes; ++r) {
+      factor[r] = units.query;
+      if (scores.similarity == Similarity::cosine) factor[r] *= inverse_norm(square(rows[r], width));
+      if (scores.similarity == Similarity::euclidean) q.offset[n * kLanes + r] = units.square * square(rows[r], width);
+    }
+    rows_to_columns(rows, width, hn::Load(f32, factor), q.columns + n * kLanes, q.width());
+  }
+  limit_rows(scores, s, q);
+  load_documents(scores, q);
+}
+
+// Room for the general score pass of one block.
+struct ScoreRoom {
+  float* bias;         // (kBlockKeys, kMaxQueries)
+  float* rows;         // (kLanes, kBlockKeys)
+  uint32_t* kept;      // (2, kMaxQueries): bit j % 32 of word j / 32: the dense masks keep key begin + j
+  float* slope;        // (kBlockKeys, kMaxQueries): d cap(s) / ds, or null where nobody asks
+};
+
+inline ScoreRoom take_score_room(Scratch& scratch, bool slope) {
+  return {take<float>(scratch, kBlockKeys * kMaxQueries), take<float>(scratch, kLanes * kBlockKeys),
+          take<uint32_t>(scratch, 2 * kMaxQueries), slope ? take<float>(scratch, kBlockKeys * kMaxQueries) : nullptr};
+}
+
+enum class Pairs { none, some, all };
+
+// Keys [begin, end) of a block that the rows of q can reach, begin at a multiple of 8.
+struct KeySpan {
+  int64_t begin, end;
+};
+inline KeySpan reachable(const QueryBlock& q, int64_t first, int64_t count) {
+  return {larger(first, q.low_min / 8 * 8), smaller(first + count, q.high_max + 1)};
+}
+
+// Bit j of the result: byte j is not zero, for 64 bytes.
+inline uint64_t nonzero_bits(const uint8_t* bytes) {
+  const hn::ScalableTag<uint8_t> u8;
+  constexpr int kBytes = static_cast<int>(hn::MaxLanes(hn::ScalableTag<uint8_t>()));
+  uint8_t bits[8 + 8] = {};
+  for (int j = 0; j < 64; j += kBytes) {
+    const auto x = hn::LoadU(u8, bytes + j);
+    hn::StoreMaskBits(u8, hn::Ne(x, hn::Zero(u8)), bits + j / 8);
+  }
+  uint64_t all;
+  memcpy(&all, bits, 8);
+  return all;
+}
+
+inline uint64_t kept_bits(const DenseMask& mask, int64_t b, int64_t h, int64_t i, KeySpan keys) {
+  const View& w = mask.where;
+  const uint8_t* row = static_cast<const uint8_t*>(w.data) + b * w.stride[0] + h * w.stride[1] + i * w.stride[2] + keys.begin * w.stride[3];
+  const int64_t count = keys.end - keys.begin;
+  uint8_t bytes[64] = {};
+  uint64_t set;
+  if (w.stride[3] == 1 && count == 64) {
+    set = nonzero_bits(row);
+  } else {
+    if (w.stride[3] == 1) memcpy(bytes, row, static_cast<size_t>(count));
+    else for (int64_t j = 0; j < count; ++j) bytes[j] = row[j * w.stride[3]];
+    set = nonzero_bits(bytes);
+  }
+  return mask.keep ? set : ~set;
+}
+
+// The dense masks of a tile, and whether they keep none, some or all of its pairs.
+inline Pairs load_dense(const Scores& scores, const QueryBlock& q, KeySpan keys, const ScoreRoom& room) {
+  const uint64_t inside = keys.end - keys.begin == 64 ? ~uint64_t{0} : (uint64_t{1} << (keys.end - keys.begin)) - 1;
+  uint64_t any = 0, every = inside;
+  for (int r = 0; r < static_cast<int>(q.width()); ++r) {
+    uint64_t bits = inside;
+    for (int m = 0; m < scores.dense_count && r < q.count; ++m)
+      bits &= kept_bits(scores.dense[m], q.sequence, q.head, q.first + r, keys);
+    if (r < q.count) any |= bits, every &= bits;
+    room.kept[r] = static_cast<uint32_t>(bits);
+    room.kept[kMaxQueries + r] = static_cast<uint32_t>(bits >> 32);
+  }
+  return any == 0 ? Pairs::none : every == inside ? Pairs::all : Pairs::some;
+}
+
+inline Pairs document_pairs(const Scores& scores, const QueryBlock& q, KeySpan keys) {
+  const View& d = scores.k_documents;
+  const int32_t* ids = static_cast<const int32_t*>(d.data) + q.sequence * d.stride[0];
+  int32_t low = INT32_MAX, high = INT32_MIN, q_low = INT32_MAX, q_high = INT32_MIN;
+  for (int64_t j = keys.begin; j < keys.end; ++j) {
+    const int32_t id = ids[j * d.stride[1]];
+    low = id < low ? id : low;
+    high = id > high ? id : high;
+  }
+  for (int r = 0; r < q.count; ++r) {
+    q_low = q.document[r] < q_low ? q.document[r] : q_low;
+    q_high = q.document[r] > q_high ? q.document[r] : q_high;
+  }
+  if (high < q_low || low > q_high) return Pairs::none;
+  return low == high && q_low == q_high ? Pairs::all : Pairs::some;
+}
+
+struct TileKind {
+  Pairs pairs = Pairs::all;
+  bool banded = false, documents = false, dense = false;  // which masks must be tested pair by pair
+};
+
+inline TileKind classify(const Scores& scores, const QueryBlock& q, KeySpan keys, const ScoreRoom& room) {
+  TileKind kind;
+  if (keys.end <= keys.begin) return {.pairs = Pairs::none};
+  kind.banded = q.low_max > keys.begin || q.high_min < keys.end - 1;
+  if (scores.k_documents) {
+    const Pairs by = document_pairs(scores, q, keys);
+    if (by == Pairs::none) return {.pairs = Pairs::none};
+    kind.documents = by == Pairs::some;
+  }
+  if (scores.dense_count > 0) {
+    const Pairs by = load_dense(scores, q, keys, room);
+    if (by == Pairs::none) return {.pairs = Pairs::none};
+    kind.dense = by == Pairs::some;
+  }
+  if (kind.banded || kind.documents || kind.dense) kind.pairs = Pairs::some;
+  return kind;
+}

@@ -1,0 +1,251 @@
+// The fused forward pass: queries in lanes, keys in blocks, a running maximum per row.
+
+// Queries that share each block of keys and values: enough to pay for widening it, few enough to keep their columns and
+// outputs in half of a 1 MiB L2.
+inline int64_t blocks_per_task(const Sizes& sizes) {
+  const int64_t bytes = (sizes.key_width + sizes.value_width) * kMaxQueries * 4;
+  return larger(1, smaller(4, 393216 / bytes));
+}
+
+// A row's maximum is raised only past this much (in units of log 2): until then exp2 stays far from overflow, and the
+// outputs gathered so far need no rescaling.
+constexpr float kSlack = 8;
+
+// What one block of queries has gathered.
+struct ForwardState {
+  QueryBlock q;
+  float* o;                               // (Dv, width): Σ exp2(s - top) · v
+  float top[kMaxQueries], sum[kMaxQueries];  // reference maximum (kNone: no key yet) and Σ exp2(s - top)
+};
+
+struct ForwardRoom {
+  float* s;        // (kBlockKeys, kMaxQueries)
+  float* factors;  // dropout, likewise, or null
+  float *k, *v;    // (kBlockKeys, D)
+  float* rows;     // (kLanes, larger of Dk, Dv)
+  float* zeros;    // (larger of Dk, Dv)
+  ScoreRoom scores;
+};
+
+inline ForwardRoom take_forward_room(Scratch& scratch, const Sizes& sizes, bool dropout) {
+  const int64_t wide = larger(sizes.key_width, sizes.value_width) + 4;
+  ForwardRoom room{take<float>(scratch, kBlockKeys * kMaxQueries), dropout ? take<float>(scratch, kBlockKeys * kMaxQueries) : nullptr,
+                   take<float>(scratch, kBlockKeys * sizes.key_width), take<float>(scratch, kBlockKeys * sizes.value_width),
+                   take<float>(scratch, kLanes * wide), take<float>(scratch, wide), take_score_room(scratch, false)};
+  memset(room.zeros, 0, static_cast<size_t>(wide) * 4);
+  return room;
+}
+
+// Raises the reference maximum of lanes whose block maximum passed it by kSlack, and shrinks what they had gathered.
+template <int N>
+HWY_INLINE void raise_top(ForwardState& state, int64_t value_width, const V (&block_top)[N]) {
+  constexpr int64_t width = N * kLanes;
+  const V slack = hn::Set(f32, kSlack);
+  for (int n = 0; n < N; ++n) {
+    const V top = hn::LoadU(f32, state.top + n * kLanes);
+    const M past = hn::Gt(block_top[n], hn::Add(top, slack));
+    if (hn::AllFalse(f32, past)) continue;
+    const V raised = hn::IfThenElse(past, block_top[n], top);
+    hn::StoreU(raised, f32, state.top + n * kLanes);
+    const V factor = hn::IfThenElse(past, exp2(hn::Sub(top, raised)), hn::Set(f32, 1.0f));
+    float* sum = state.sum + n * kLanes;
+    hn::StoreU(hn::Mul(hn::LoadU(f32, sum), factor), f32, sum);
+    for (int64_t d = 0; d < value_width; ++d) {
+      float* o = state.o + d * width + n * kLanes;
+      hn::StoreU(hn::Mul(hn::LoadU(f32, o), factor), f32, o);
+    }
+  }
+}
+
+// s becomes exp2(s - top), times the dropout factor; the sums take it without dropout.
+template <int N>
+HWY_INLINE void exponentiate(ForwardState& state, int64_t count, const float* factors, float* HWY_RESTRICT s) {
+  constexpr int64_t width = N * kLanes;
+  V top[N], sum[N];
+  for (int n = 0; n < N; ++n) {
+    const V t = hn::LoadU(f32, state.top + n * kLanes);
+    top[n] = hn::IfThenZeroElse(hn::Eq(t, hn::Set(f32, kNone)), t);
+    sum[n] = hn::LoadU(f32, state.sum + n * kLanes);
+  }
+#pragma GCC unroll 2
+  for (int64_t j = 0; j < count; ++j) {
+#pragma GCC unroll 4
+    for (int n = 0; n < N; ++n) {
+      float* at = s + j * width + n * kLanes;
+      V p = exp2(hn::Sub(hn::LoadU(f32, at), top[n]));
+      sum[n] = hn::Add(sum[n], p);
+      if (factors) p = hn::Mul(p, hn::LoadU(f32, factors + j * width + n * kLanes));
+      hn::StoreU(p, f32, at);
+    }
+  }
+  for (int n = 0; n < N; ++n) hn::StoreU(sum[n], f32, state.sum + n * kLanes);
+}
+
+// kept[j · width + lane] = 1 where the score is not -inf: remembered before exponentiate overwrites it.
+template <int N>
+inline void remember_kept(const float* s, int64_t count, float* kept) {
+  for (int64_t at = 0; at < count * N * kLanes; at += kLanes) {
+    const M dropped = hn::Eq(hn::LoadU(f32, s + at), hn::Set(f32, kNone));
+    hn::StoreU(hn::IfThenZeroElse(dropped, hn::Set(f32, 1.0f)), f32, kept + at);
+  }
+}
+
+// o += p · v pair by pair, so that a non-finite value reaches only the rows that keep its key.
+template <int N>
+inline void add_values_carefully(ForwardState& state, Rows v, int64_t count, int64_t value_width, const float* p, const float* kept) {
+  constexpr int64_t width = N * kLanes;
+  for (int64_t d = 0; d < value_width; ++d) {
+    for (int n = 0; n < N; ++n) {
+      float* out = state.o + d * width + n * kLanes;
+      V o = hn::LoadU(f32, out);
+      for (int64_t j = 0; j < count; ++j) {
+        const int64_t at = j * width + n * kLanes;
+        const V next = hn::MulAdd(hn::Set(f32, v.data[j * v.stride + d]), hn::LoadU(f32, p + at), o);
+        o = hn::IfThenElse(hn::Gt(hn::LoadU(f32, kept + at), hn::Zero(f32)), next, o);
+      }
+      hn::StoreU(o, f32, out);
+    }
+  }
+}
+
+template <int N>
+void forward_tile(const Scores& scores, const Sizes& sizes, ForwardState& state, KeyBlock& block, KeySpan keys, TileKind kind,
+                  const ForwardRoom& room) {
+  const int64_t count = keys.end - keys.begin;
+  V top[N];
+  for (int n = 0; n < N; ++n) top[n] = hn::Set(f32, kNone);
+  tile_scores<N>(scores, state.q, block, keys, kind, sizes.key_width, room.scores, room.s, top);
+
+  const Rows v{block.v.data + (keys.begin - block.first) * block.v.stride, block.v.stride};
+  bool careful = false;
+  if (may_drop(scores, kind)) {
+    if (block.finite < 0) block.finite = all_finite(block.v.data, block.v.stride, block.count, sizes.value_width);
+    careful = !block.finite;
+  }
+  float* kept = room.scores.bias;
+  if (careful) remember_kept<N>(room.s, count, kept);
+  if (room.factors) dropout_factors(scores, state.q, keys, room.factors);
+  raise_top<N>(state, sizes.value_width, top);
+  exponentiate<N>(state, count, room.factors, room.s);
+  if (careful) {
+    add_values_carefully<N>(state, v, count, sizes.value_width, room.s, kept);
+  } else {
+    add_product<N>(state.o, sizes.value_width, v.data, 1, v.stride, room.s, N * kLanes, count);
+  }
+}
+
+// One block of queries against the keys of one block, if any pair of them is kept.
+inline void forward_step(const Scores& scores, const Sizes& sizes, ForwardState& state, KeyBlock& block, const ForwardRoom& room) {
+  const KeySpan keys = reachable(state.q, block.first, block.count);
+  const TileKind kind = classify(scores, state.q, keys, room.scores);
+  if (kind.pairs == Pairs::none) return;
+  switch (state.q.vectors) {
+    case 1: return forward_tile<1>(scores, sizes, state, block, keys, kind, room);
+    case 2: return forward_tile<2>(scores, sizes, state, block, keys, kind, room);
+    default: return forward_tile<3>(scores, sizes, state, block, keys, kind, room);
+  }
+}
+
+// lse of a row, and what its gathered output is multiplied with; the sink joins here.
+struct RowEnd {
+  float lse, factor;
+};
+inline RowEnd end_row(float top, float sum, const float* sink) {
+  if (!sink) {
+    if (top == kNone) return {kNone, 0};
+    return {top * kLn2 + logf(sum), 1 / sum};
+  }
+  const float logit = *sink * kLog2E, raised = logit > top ? logit : top;
+  if (raised == kNone) return {kNone, 0};
+  const float shrink = top == kNone ? 0 : exp2f(top - raised);
+  const float all = sum * shrink + exp2f(logit - raised);
+  return {raised * kLn2 + logf(all), shrink / all};
+}
+
+inline void store_lse(const View& lse, const Sequence& s, const QueryBlock& q, int lane, float value) {
+  if (!lse) return;
+  static_cast<float*>(lse.data)[s.batch * lse.stride[0] + q.head * lse.stride[1] + (s.q_begin + q.first + lane) * lse.stride[2]] = value;
+}
+
+// Divides by the sums and writes o and lse of the block's rows.
+inline void finish_queries(const AttentionForwardArgs& a, const Sequence& s, const ForwardState& state, int64_t value_width,
+                           const ForwardRoom& room) {
+  const QueryBlock& q = state.q;
+  for (int n = 0; n < q.vectors; ++n) {
+    HWY_ALIGN float factor[kLanes];
+    float* rows[kLanes];
+    for (int r = 0; r < kLanes; ++r) {
+      const int lane = n * kLanes + r;
+      factor[r] = 0;
+      rows[r] = room.rows + r * (value_width + 4);
+      if (lane >= q.count) continue;
+      const RowEnd end = end_row(state.top[lane], state.sum[lane], a.scores.sink ? a.scores.sink + q.head : nullptr);
+      factor[r] = end.factor;
+      store_lse(a.lse, s, q, lane, end.lse);
+      if (a.o.dtype == DType::f32) rows[r] = reinterpret_cast<float*>(writable(a.o, s.batch, q.head, s.q_begin + q.first + lane));
+    }
+    columns_to_rows(state.o + n * kLanes, q.width(), value_width, hn::Load(f32, factor), rows);
+    for (int r = 0; a.o.dtype != DType::f32 && r < kLanes && n * kLanes + r < q.count; ++r)
+      narrow_row(a.o.dtype, rows[r], value_width, writable(a.o, s.batch, q.head, s.q_begin + q.first + n * kLanes + r));
+  }
+}
+
+// Rows [first, first + count) of a head as blocks of queries; returns how many blocks.
+inline int64_t load_states(const AttentionForwardArgs& a, const Sizes& sizes, int64_t number, int64_t head, int64_t first, int64_t count,
+                           Scratch& scratch, const ForwardRoom& room, ForwardState* states) {
+  int64_t blocks = 0;
+  for (int64_t r = 0; r < count; r += kMaxQueries, ++blocks) {
+    ForwardState& state = states[blocks];
+    state.q.sequence = number;
+    state.q.head = head;
+    state.q.first = first + r;
+    state.q.count = static_cast<int>(smaller(kMaxQueries, count - r));
+    state.q.vectors = (state.q.count + kLanes - 1) / kLanes;
+    const int64_t width = state.q.width();
+    state.q.columns = take<float>(scratch, sizes.key_width * width);
+    state.o = take<float>(scratch, sizes.value_width * width);
+    memset(state.o, 0, static_cast<size_t>(sizes.value_width * width) * 4);
+    for (int l = 0; l < width; ++l) state.top[l] = kNone, state.sum[l] = 0;
+    load_queries(a.q, a.scores, a.sequences.data[number], state.q, room.rows, room.zeros);
+  }
+  return blocks;
+}
+
+// The keys [begin, end) that any of the blocks can reach.
+inline KeySpan reachable(const ForwardState* states, int64_t blocks) {
+  KeySpan all{INT64_MAX, 0};
+  for (int64_t n = 0; n < blocks; ++n) {
+    if (states[n].q.high_max < 0) continue;
+    all.begin = smaller(all.begin, states[n].q.low_min);
+    all.end = larger(all.end, states[n].q.high_max + 1);
+  }
+  return all;
+}
+
+// Streams the keys of `within` past the blocks of queries.
+inline void gather(const AttentionForwardArgs& a, const Sizes& sizes, ForwardState* states, int64_t blocks, KeySpan within,
+                   const ForwardRoom& room) {
+  const int64_t number = states[0].q.sequence, head = states[0].q.head / sizes.group;
+  const Sequence& s = a.sequences.data[number];
+  const RowSource k = key_source(a.kv, a.scores, s, number, head), v = value_source(a.kv, s, number, head);
+  const KeySpan all = reachable(states, blocks);
+  const int64_t end = smaller(within.end, all.end);
+  for (int64_t first = larger(within.begin, all.begin / kBlockKeys * kBlockKeys); first < end; first += kBlockKeys) {
+    const int64_t count = smaller(kBlockKeys, end - first);
+    KeyBlock block;
+    load_keys(k, a.scores, first, count, room.k, block);
+    block.v = v.fetch(first, count, room.v);
+    for (int64_t n = 0; n < blocks; ++n) forward_step(a.scores, sizes, states[n], block, room);
+  }
+}
+
+constexpr int64_t kMostBlocks = 4;
+
+inline void forward_rows(const AttentionForwardArgs& a, const Sizes& sizes, int64_t number, int64_t head, int64_t first, int64_t count) {
+  Scratch scratch;
+  const ForwardRoom room = take_forward_room(scratch, sizes, a.scores.dropout_threshold > 0);
+  ForwardState states[kMostBlocks];
+  const int64_t blocks = load_states(a, sizes, number, head, first, count, scratch, room, states);
+  gather(a, sizes, states, blocks, {0, INT64_MAX}, room);
+  for (int64_t n = 0; n < blocks; ++n) finish_queries(a, a.sequences.data[number], states[n], sizes.value_width, room);
+}

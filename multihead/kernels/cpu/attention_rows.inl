@@ -1,0 +1,83 @@
+// Rows of queries, keys and values as the kernels want them: f32, in place where they already are.
+
+struct Sizes {
+  int64_t heads, key_heads, group, key_width, value_width;
+};
+
+inline Sizes sizes_of(const View& q, const KeyValues& kv) {
+  const int64_t heads = q.size[1], key_heads = kv.k.size[1];
+  return {heads, key_heads, heads / key_heads, q.size[3], kv.v.size[3]};
+}
+
+inline const char* address(const View& x, int64_t a, int64_t b, int64_t c) {
+  return static_cast<const char*>(x.data) + (a * x.stride[0] + b * x.stride[1] + c * x.stride[2]) * size_of(x.dtype);
+}
+inline char* writable(const View& x, int64_t a, int64_t b, int64_t c) { return const_cast<char*>(address(x, a, b, c)); }
+
+template <class T>
+inline T* take(Scratch& scratch, int64_t count) {
+  return scratch.take<T>(count);
+}
+
+// Σ x². Rows shorter than 2^-60 count as zero for cosine: their square is below 2^-120.
+constexpr float kZeroSquare = 0x1p-120f;
+inline float square(const float* row, int64_t width) {
+  V sum = hn::Zero(f32);
+  int64_t c = 0;
+  for (; c + kLanes <= width; c += kLanes) {
+    const V x = hn::LoadU(f32, row + c);
+    sum = hn::MulAdd(x, x, sum);
+  }
+  float total = hn::GetLane(hn::SumOfLanes(f32, sum));
+  for (; c < width; ++c) total += row[c] * row[c];
+  return total;
+}
+inline float inverse_norm(float square) { return square < kZeroSquare ? 0.0f : 1.0f / __builtin_sqrtf(square); }
+
+struct Rows {
+  const float* data;
+  int64_t stride;
+};
+
+// Rows [first, first + count) of the keys or values of one key head, widened into `room` (count × width) unless they can
+// be read where they lie. Rows whose stride is a multiple of 4 KiB fall into one set of the L1 cache: they are copied.
+struct RowSource {
+  View rows, scales, pages;
+  int64_t sequence, batch, begin, head, width;
+  bool normalise;
+
+  bool in_place() const {
+    return rows.dtype == DType::f32 && !pages && !normalise && rows.stride[2] * 4 % 4096 != 0;
+  }
+
+  const char* row(int64_t j, float* scale) const {
+    int64_t entry = batch, at = begin + j;
+    if (pages) {
+      const int64_t page = rows.size[2];
+      entry = static_cast<const int32_t*>(pages.data)[sequence * pages.stride[0] + j / page * pages.stride[1]];
+      at = j % page;
+    }
+    if (scales) {
+      *scale = static_cast<const float*>(scales.data)[entry * scales.stride[0] + head * scales.stride[1] + at * scales.stride[2]];
+    }
+    return address(rows, entry, head, at);
+  }
+
+  Rows fetch(int64_t first, int64_t count, float* room) const {
+    float scale = 1;
+    if (in_place()) return {reinterpret_cast<const float*>(row(first, &scale)), rows.stride[2]};
+    for (int64_t r = 0; r < count; ++r) {
+      float* to = room + r * width;
+      widen_row(rows.dtype, row(first + r, &scale), width, scale, to);
+      if (normalise) widen_row(to, width, inverse_norm(square(to, width)), to);
+    }
+    return {room, width};
+  }
+};
+
+inline RowSource key_source(const KeyValues& kv, const Scores& scores, const Sequence& s, int64_t number, int64_t head) {
+  return {kv.k, kv.k_scale, kv.pages, number, s.batch, s.k_begin, head, kv.k.size[3], scores.similarity == Similarity::cosine};
+}
+inline RowSource value_source(const KeyValues& kv, const Sequence& s, int64_t number, int64_t head) {
+  return {kv.v, kv.v_scale, kv.pages, number, s.batch, s.k_begin, head, kv.v.size[3], false};
+}

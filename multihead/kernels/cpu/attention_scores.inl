@@ -1,0 +1,144 @@
+// Scores of a tile, in units of log 2: the product, then everything the options put between it and the softmax.
+
+// s[(j - begin) · width + lane] = k · q (+ the euclidean squares); `top` gathers the largest of each lane.
+template <int N>
+HWY_INLINE void product_scores(const QueryBlock& q, const KeyBlock& block, KeySpan keys, int64_t key_width, float square,
+                               float* HWY_RESTRICT s, V (&top)[N]) {
+  constexpr int64_t width = N * kLanes;
+  const float* k = block.k.data + (keys.begin - block.first) * block.k.stride;
+  for_row_tiles(keys.end - keys.begin, [&]<int R>(int64_t first) HWY_ATTR __attribute__((always_inline)) {
+    V acc[R][N];
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+      for (int n = 0; n < N; ++n) acc[r][n] = hn::Zero(f32);
+    if (square != 0) {
+      for (int r = 0; r < R; ++r) {
+        const V of_key = hn::Set(f32, square * block.offset[keys.begin - block.first + first + r]);
+        for (int n = 0; n < N; ++n) acc[r][n] = hn::Add(of_key, hn::LoadU(f32, q.offset + n * kLanes));
+      }
+    }
+    accumulate(acc, k + first * block.k.stride, block.k.stride, 1, q.columns, width, key_width);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+      for (int n = 0; n < N; ++n) {
+        top[n] = hn::Max(top[n], acc[r][n]);
+        hn::StoreU(acc[r][n], f32, s + (first + r) * width + n * kLanes);
+      }
+  });
+}
+
+// The dense bias of a tile as (keys, width), natural units.
+inline void load_bias(const View& bias, const QueryBlock& q, KeySpan keys, const ScoreRoom& room) {
+  const int64_t count = keys.end - keys.begin, bytes = size_of(bias.dtype);
+  for (int n = 0; n < q.vectors; ++n) {
+    const float* rows[kLanes];
+    for (int r = 0; r < kLanes; ++r) {
+      const int64_t lane = smaller(n * kLanes + r, q.count - 1);
+      const char* row = static_cast<const char*>(bias.data) +
+                        (q.sequence * bias.stride[0] + q.head * bias.stride[1] + (q.first + lane) * bias.stride[2] +
+                         keys.begin * bias.stride[3]) * bytes;
+      float* to = room.rows + r * kBlockKeys;
+      rows[r] = to;
+      if (bias.stride[3] != 1) {
+        for (int64_t j = 0; j < count; ++j) widen_row(bias.dtype, row + j * bias.stride[3] * bytes, 1, 1.0f, to + j);
+      } else if (bias.dtype == DType::f32) {
+        rows[r] = reinterpret_cast<const float*>(row);
+      } else {
+        widen_row(bias.dtype, row, count, 1.0f, to);
+      }
+    }
+    rows_to_columns(rows, count, hn::Set(f32, 1.0f), room.bias + n * kLanes, q.width());
+  }
+}
+
+// Applies cap, biases and masks to s in place; dropped pairs become -inf. `top` is gathered anew.
+template <int N>
+HWY_INLINE void apply_scores(const Scores& scores, const QueryBlock& q, KeySpan keys, TileKind kind, const ScoreRoom& room,
+                             float* HWY_RESTRICT s, V (&top)[N]) {
+  constexpr int64_t width = N * kLanes;
+  const hn::ScalableTag<uint32_t> u32;
+  const V log2e = hn::Set(f32, kLog2E), none = hn::Set(f32, kNone);
+  const float cap = units_of(scores, q.head).cap;
+  const float* relative = scores.relative ? scores.relative + q.head * scores.relative_count - scores.relative_min : nullptr;
+  const int32_t* documents = nullptr;
+  int64_t document_step = 0;
+  if (kind.documents) {
+    documents = static_cast<const int32_t*>(scores.k_documents.data) + q.sequence * scores.k_documents.stride[0];
+    document_step = scores.k_documents.stride[1];
+  }
+  if (scores.bias) load_bias(scores.bias, q, keys, room);
+
+  for (int n = 0; n < N; ++n) top[n] = none;
+  for (int64_t j = keys.begin; j < keys.end; ++j) {
+    const int64_t row = j - keys.begin;
+#pragma GCC unroll 4
+    for (int n = 0; n < N; ++n) {
+      const int lane = n * kLanes;
+      float* at = s + row * width + lane;
+      V x = hn::LoadU(f32, at);
+      if (cap > 0) {
+        const V t = tanh(x);
+        x = hn::Mul(t, hn::Set(f32, cap));
+        if (room.slope) hn::StoreU(hn::NegMulAdd(t, t, hn::Set(f32, 1.0f)), f32, room.slope + row * width + lane);
+      }
+      if (relative) {
+        // Lanes past the end read the value of the last row: the array ends there.
+        V r;
+        if (lane + kLanes <= q.count) {
+          r = hn::LoadU(f32, relative + q.position + lane - j);
+        } else {
+          HWY_ALIGN float near[kLanes];
+          for (int l = 0; l < kLanes; ++l) near[l] = relative[q.position + smaller(lane + l, q.count - 1) - j];
+          r = hn::Load(f32, near);
+        }
+        x = hn::MulAdd(r, log2e, x);
+      }
+      if (scores.bias) x = hn::MulAdd(hn::LoadU(f32, room.bias + row * width + lane), log2e, x);
+      if (kind.banded) {
+        const auto key = hn::Set(i32, static_cast<int32_t>(j));
+        const auto out = hn::Or(hn::Gt(hn::LoadU(i32, q.low + lane), key), hn::Gt(key, hn::LoadU(i32, q.high + lane)));
+        x = hn::IfThenElse(hn::RebindMask(f32, out), none, x);
+      }
+      if (documents) {
+        const auto same = hn::Eq(hn::LoadU(i32, q.document + lane), hn::Set(i32, documents[j * document_step]));
+        x = hn::IfThenElse(hn::RebindMask(f32, same), x, none);
+      }
+      if (kind.dense) {
+        const auto bits = hn::LoadU(u32, room.kept + row / 32 * kMaxQueries + lane);
+        const auto kept = hn::TestBit(bits, hn::Set(u32, uint32_t{1} << (row % 32)));
+        x = hn::IfThenElse(hn::RebindMask(f32, kept), x, none);
+      }
+      hn::StoreU(x, f32, at);
+      top[n] = hn::Max(top[n], x);
+    }
+  }
+}
+
+// Whether a product is not yet a score.
+inline bool has_pass(const Scores& scores, TileKind kind) {
+  return kind.pairs == Pairs::some || scores.cap > 0 || scores.relative || scores.bias;
+}
+// Whether pairs of this tile may be dropped: then non-finite values must be looked for.
+inline bool may_drop(const Scores& scores, TileKind kind) {
+  return kind.pairs == Pairs::some || scores.relative || scores.bias;
+}
+
+// Final scores of the tile.
+template <int N>
+HWY_INLINE void tile_scores(const Scores& scores, const QueryBlock& q, const KeyBlock& block, KeySpan keys, TileKind kind,
+                            int64_t key_width, const ScoreRoom& room, float* s, V (&top)[N]) {
+  const float square = scores.similarity == Similarity::euclidean ? units_of(scores, q.head).square : 0;
+  product_scores<N>(q, block, keys, key_width, square, s, top);
+  if (has_pass(scores, kind)) apply_scores<N>(scores, q, keys, kind, room, s, top);
+}
+
+inline void load_keys(const RowSource& source, const Scores& scores, int64_t first, int64_t count, float* room, KeyBlock& block) {
+  block.first = first;
+  block.count = count;
+  block.finite = -1;
+  block.k = source.fetch(first, count, room);
+  if (scores.similarity == Similarity::euclidean)
+    for (int64_t r = 0; r < count; ++r) block.offset[r] = square(block.k.data + r * block.k.stride, source.width);
+}

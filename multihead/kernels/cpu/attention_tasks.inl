@@ -1,0 +1,149 @@
+// How a forward call is cut into tasks: by sizes alone, so that results do not depend on the number of threads.
+
+// Few queries over many keys: the keys are cut too, and the parts joined in ascending order.
+constexpr int64_t kSplitKeys = 8192, kSplitRows = 64;
+inline int64_t key_chunks(const Sequence& s) {
+  return s.q_len <= kSplitRows && s.k_len >= 2 * kSplitKeys ? (s.k_len + kSplitKeys - 1) / kSplitKeys : 1;
+}
+
+// Queries per task: several blocks share the widened keys, yet a head leaves enough tasks for several threads.
+inline int64_t rows_per_task(const Sizes& sizes, const Sequence& s) {
+  if (key_chunks(s) > 1) return kSplitRows;
+  const int64_t wanted = larger(1, s.q_len / (4 * kMaxQueries));
+  return smaller(wanted, blocks_per_task(sizes)) * kMaxQueries;
+}
+
+struct TaskPlace {
+  int64_t sequence, head, first, count, chunk;
+};
+
+// starts[n]: the first task of sequence n; starts[count]: how many there are.
+struct TaskList {
+  const Sequence* sequences;
+  int64_t count, heads;
+  Sizes sizes;
+  int64_t* starts;
+
+  int64_t per_head(int64_t n) const {
+    const int64_t rows = rows_per_task(sizes, sequences[n]);
+    return (sequences[n].q_len + rows - 1) / rows;
+  }
+  int64_t total() const { return starts[count]; }
+
+  int64_t sequence_of(int64_t task) const {
+    int64_t low = 0, high = count;
+    while (high - low > 1) {
+      const int64_t middle = (low + high) / 2;
+      (starts[middle] <= task ? low : high) = middle;
+    }
+    return low;
+  }
+
+  // Rows from the end: under a causal mask the long ones start first.
+  TaskPlace place(int64_t task) const {
+    const int64_t n = sequence_of(task), chunks = key_chunks(sequences[n]), rows = rows_per_task(sizes, sequences[n]);
+    int64_t at = task - starts[n];
+    const int64_t chunk = at % chunks;
+    at /= chunks;
+    const int64_t per = per_head(n), part = per - 1 - at % per;
+    return {n, at / per, part * rows, smaller(rows, sequences[n].q_len - part * rows), chunk};
+  }
+};
+
+inline TaskList list_tasks(const Sequences& sequences, const Sizes& sizes, Scratch& scratch) {
+  TaskList list{sequences.data, sequences.count, sizes.heads, sizes, take<int64_t>(scratch, sequences.count + 1)};
+  list.starts[0] = 0;
+  for (int64_t n = 0; n < sequences.count; ++n)
+    list.starts[n + 1] = list.starts[n] + list.per_head(n) * sizes.heads * key_chunks(sequences.data[n]);
+  return list;
+}
+
+// What a chunk of keys left of a block of queries: outputs, maxima, sums.
+inline int64_t part_floats(const Sizes& sizes) { return round_up(kSplitRows, kMaxQueries) * (sizes.value_width + 2); }
+
+inline void save_part(const ForwardState& state, int64_t value_width, float*& to) {
+  const int64_t width = state.q.width();
+  memcpy(to, state.o, static_cast<size_t>(value_width * width) * 4);
+  to += value_width * width;
+  memcpy(to, state.top, static_cast<size_t>(width) * 4);
+  memcpy(to + width, state.sum, static_cast<size_t>(width) * 4);
+  to += 2 * width;
+}
+
+// Adds a saved part to the state: both are brought to the larger maximum.
+inline void join_part(ForwardState& state, int64_t value_width, const float*& from) {
+  const int64_t width = state.q.width();
+  const float *o = from, *top = from + value_width * width, *sum = top + width;
+  from = sum + width;
+  for (int64_t lane = 0; lane < width; lane += kLanes) {
+    const V mine = hn::LoadU(f32, state.top + lane), its = hn::LoadU(f32, top + lane);
+    const V both = hn::IfThenElse(hn::Gt(its, mine), its, mine);
+    const V safe = hn::IfThenZeroElse(hn::Eq(both, hn::Set(f32, kNone)), both);
+    const V my_share = exp2(hn::Sub(mine, safe)), its_share = exp2(hn::Sub(its, safe));
+    hn::StoreU(both, f32, state.top + lane);
+    const auto join = [&](float* at, const float* part) HWY_ATTR __attribute__((always_inline)) {
+      const V scaled = hn::Mul(hn::LoadU(f32, part), its_share);
+      hn::StoreU(hn::MulAdd(hn::LoadU(f32, at), my_share, scaled), f32, at);
+    };
+    join(state.sum + lane, sum + lane);
+    for (int64_t d = 0; d < value_width; ++d) join(state.o + d * width + lane, o + d * width + lane);
+  }
+}
+
+inline void forward_chunk(const AttentionForwardArgs& a, const Sizes& sizes, const TaskPlace& at, float* part) {
+  Scratch scratch;
+  const ForwardRoom room = take_forward_room(scratch, sizes, a.scores.dropout_threshold > 0);
+  ForwardState states[kMostBlocks];
+  for (int64_t r = 0; r < at.count; r += kMaxQueries) {
+    const int64_t blocks = load_states(a, sizes, at.sequence, at.head, r, smaller(kMaxQueries, at.count - r), scratch, room, states);
+    gather(a, sizes, states, blocks, {at.chunk * kSplitKeys, (at.chunk + 1) * kSplitKeys}, room);
+    save_part(states[0], sizes.value_width, part);
+  }
+}
+
+inline void join_chunks(const AttentionForwardArgs& a, const Sizes& sizes, int64_t number, int64_t head, const float* parts) {
+  const Sequence& s = a.sequences.data[number];
+  Scratch scratch;
+  const ForwardRoom room = take_forward_room(scratch, sizes, false);
+  ForwardState state;
+  for (int64_t r = 0, offset = 0; r < s.q_len; r += kMaxQueries) {
+    load_states(a, sizes, number, head, r, smaller(kMaxQueries, s.q_len - r), scratch, room, &state);
+    const float* from = nullptr;
+    for (int64_t c = 0; c < key_chunks(s); ++c) {
+      from = parts + c * part_floats(sizes) + offset;
+      join_part(state, sizes.value_width, from);
+    }
+    offset = from - (parts + (key_chunks(s) - 1) * part_floats(sizes));
+    finish_queries(a, s, state, sizes.value_width, room);
+  }
+}
+
+void attention_forward(const AttentionForwardArgs& a) {
+  const Sizes sizes = sizes_of(a.q, a.kv);
+  Scratch scratch;
+  const TaskList list = list_tasks(a.sequences, sizes, scratch);
+  // parts_at[n]: where the parts of sequence n begin, in units of one part.
+  int64_t* parts_at = take<int64_t>(scratch, a.sequences.count + 1);
+  parts_at[0] = 0;
+  for (int64_t n = 0; n < a.sequences.count; ++n) {
+    const int64_t chunks = key_chunks(a.sequences.data[n]);
+    parts_at[n + 1] = parts_at[n] + (chunks > 1 ? chunks * sizes.heads : 0);
+  }
+  const int64_t part = part_floats(sizes), parts = parts_at[a.sequences.count];
+  float* room = parts ? take<float>(scratch, parts * part) : nullptr;
+  const auto parts_of = [&](int64_t n, int64_t head) { return room + (parts_at[n] + head * key_chunks(a.sequences.data[n])) * part; };
+
+  parallel_for(list.total(), [&](int64_t task) {
+    const TaskPlace at = list.place(task);
+    if (key_chunks(a.sequences.data[at.sequence]) == 1) {
+      forward_rows(a, sizes, at.sequence, at.head, at.first, at.count);
+    } else {
+      forward_chunk(a, sizes, at, parts_of(at.sequence, at.head) + at.chunk * part);
+    }
+  });
+  if (!parts) return;
+  parallel_for(a.sequences.count * sizes.heads, [&](int64_t task) {
+    const int64_t n = task / sizes.heads, head = task % sizes.heads;
+    if (key_chunks(a.sequences.data[n]) > 1 && a.sequences.data[n].q_len > 0) join_chunks(a, sizes, n, head, parts_of(n, head));
+  });
+}

@@ -1,0 +1,198 @@
+// The ladder: what this machine can run, and the table in use.
+#include "multihead/kernels/cpu/dispatch.h"
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+
+#include "multihead/base/error.h"
+#include "multihead/kernels/cpu/rungs.h"
+
+#if defined(__x86_64__)
+#include "multihead/kernels/cpu/amx_detect.h"
+#endif
+
+namespace mh::kernels {
+
+void missing(std::string_view name) {
+  fail(ErrorKind::unsupported, "{}: this device has no such kernel", name);
+}
+
+namespace {
+
+struct Step {
+  Rung rung;
+  std::string_view name;
+  Table (*refine)(Table below);
+  std::string (*lacks)();  // what the machine lacks; empty: usable
+};
+
+#if defined(__x86_64__)
+std::string join_missing(std::initializer_list<std::pair<bool, const char*>> features) {
+  std::string text;
+  for (const auto& [present, feature] : features) {
+    if (!present) text += (text.empty() ? "the CPU lacks " : ", ") + std::string(feature);
+  }
+  return text;
+}
+
+std::string lacks_baseline() {
+  return join_missing({{__builtin_cpu_supports("sse4.2"), "SSE4.2"}, {__builtin_cpu_supports("popcnt"), "POPCNT"}});
+}
+std::string lacks_avx2() {
+  return join_missing({{__builtin_cpu_supports("avx2"), "AVX2"},
+                       {__builtin_cpu_supports("fma"), "FMA"},
+                       {__builtin_cpu_supports("f16c"), "F16C"},
+                       {__builtin_cpu_supports("bmi2"), "BMI2"},
+                       {__builtin_cpu_supports("aes"), "AES"}});
+}
+std::string lacks_avx512() {
+  return join_missing({{__builtin_cpu_supports("avx512f"), "AVX512F"},
+                       {__builtin_cpu_supports("avx512bw"), "AVX512BW"},
+                       {__builtin_cpu_supports("avx512cd"), "AVX512CD"},
+                       {__builtin_cpu_supports("avx512dq"), "AVX512DQ"},
+                       {__builtin_cpu_supports("avx512vl"), "AVX512VL"}});
+}
+std::string lacks_amx() {
+  const char* missing = amx_missing();
+  return missing ? missing : "";
+}
+
+constexpr std::array kSteps = {
+    Step{Rung::baseline, "baseline", baseline::refine, lacks_baseline},
+    Step{Rung::avx2, "avx2", avx2::refine, lacks_avx2},
+    Step{Rung::avx512, "avx512", avx512::refine, lacks_avx512},
+    Step{Rung::amx, "amx", amx::refine, lacks_amx},
+};
+#else
+constexpr std::array kSteps = {
+    Step{Rung::neon, "neon", neon::refine, [] { return std::string(); }},
+};
+#endif
+
+// Tables by climbing: a rung whose machine features are missing ends the climb.
+struct Ladder {
+  std::array<Table, kSteps.size()> tables;
+  std::array<std::string, kSteps.size()> lacks;
+  size_t usable = 0;
+
+  Ladder() {
+    Table below;
+    bool climbing = true;
+    for (size_t n = 0; n < kSteps.size(); ++n) {
+      lacks[n] = kSteps[n].lacks();
+      if (climbing && !lacks[n].empty()) climbing = false;
+      if (!climbing) {
+        if (lacks[n].empty()) lacks[n] = fmt::format("the rung {} below it is not usable", kSteps[n - 1].name);
+        continue;
+      }
+      below = kSteps[n].refine(below);
+      below.rung = kSteps[n].name;
+      tables[n] = below;
+      usable = n + 1;
+    }
+    check(usable > 0, "kernels: {}; no rung of the ladder can run here", lacks[0]);
+  }
+
+  size_t index(Rung rung) const {
+    for (size_t n = 0; n < kSteps.size(); ++n) {
+      if (kSteps[n].rung == rung) return n;
+    }
+    return kSteps.size();
+  }
+};
+
+const Ladder& ladder() {
+  static const Ladder made;
+  return made;
+}
+
+// Where MH_CPU_ISA stops the climb. An unknown or unusable name stops at the highest usable rung at or below it.
+size_t first_choice() {
+  const Ladder& all = ladder();
+  size_t top = all.usable - 1;
+  if (const char* wish = std::getenv("MH_CPU_ISA")) {
+    const auto named = rung_named(wish);
+    check(named.has_value(), "MH_CPU_ISA: no rung is named '{}'; expected one of baseline, avx2, avx512, amx, neon", wish);
+    const size_t wanted = all.index(*named);
+    if (wanted < top) top = wanted;
+  }
+  return top;
+}
+
+std::atomic<const Table*> chosen{nullptr};
+std::atomic<size_t> chosen_step{0};
+
+const Table* choose_first() {
+  const size_t top = first_choice();
+  chosen_step = top;
+  const Table* expected = nullptr;
+  chosen.compare_exchange_strong(expected, &ladder().tables[top]);
+  return chosen.load();
+}
+
+}  // namespace
+
+std::string_view name(Rung rung) {
+  switch (rung) {
+    case Rung::baseline: return "baseline";
+    case Rung::avx2: return "avx2";
+    case Rung::avx512: return "avx512";
+    case Rung::amx: return "amx";
+    case Rung::neon: return "neon";
+  }
+  return "?";
+}
+
+std::optional<Rung> rung_named(std::string_view wanted) {
+  for (Rung rung : {Rung::baseline, Rung::avx2, Rung::avx512, Rung::amx, Rung::neon}) {
+    if (name(rung) == wanted) return rung;
+  }
+  return std::nullopt;
+}
+
+std::vector<RungStatus> rungs() {
+  std::vector<RungStatus> all;
+  for (size_t n = 0; n < kSteps.size(); ++n) all.push_back({kSteps[n].rung, n < ladder().usable, ladder().lacks[n]});
+  return all;
+}
+
+const Table& cpu() {
+  const Table* table = chosen.load(std::memory_order_acquire);
+  return table ? *table : *choose_first();
+}
+
+Rung rung() {
+  cpu();
+  return kSteps[chosen_step].rung;
+}
+
+void use_rung(Rung wanted) {
+  const size_t n = ladder().index(wanted);
+  check(n < kSteps.size(), "use_rung: {} is not a rung of this build", name(wanted));
+  check(n < ladder().usable, "use_rung: {} cannot run here; {}", name(wanted), ladder().lacks[n]);
+  chosen_step = n;
+  chosen = &ladder().tables[n];
+}
+
+const Table* amx_twin() {
+#if defined(__x86_64__)
+  static const Table* twin = []() -> const Table* {
+    const size_t below = ladder().index(Rung::avx512);
+    if (below >= ladder().usable) return nullptr;
+    static Table table = amx_twin::refine(ladder().tables[below]);
+    table.rung = "amx_twin";
+    return &table;
+  }();
+  return twin;
+#else
+  return nullptr;
+#endif
+}
+
+void use_amx_twin(bool on) {
+  check(!on || amx_twin() != nullptr, "use_amx_twin: the twin needs AVX-512, which this machine lacks");
+  chosen = on ? amx_twin() : &ladder().tables[chosen_step];
+}
+
+}  // namespace mh::kernels

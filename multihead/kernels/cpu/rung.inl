@@ -1,0 +1,39 @@
+// Every body of one instruction set, and its line in the table. Included once by each isa_*.cpp, after MH_RUNG and MH_HIGHWAY.
+
+#include <hwy/highway.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "multihead/base/parallel.h"
+#include "multihead/base/scratch.h"
+#include "multihead/kernels/attention_decode.h"
+#include "multihead/kernels/cpu/rungs.h"
+#include "multihead/kernels/table.h"
+
+static_assert(HWY_TARGET == MH_HIGHWAY, "the flags of this rung select another Highway target than the one it is named for");
+
+namespace mh::kernels {
+namespace {
+
+#include "multihead/kernels/cpu/vector_math.inl"
+#include "multihead/kernels/cpu/microkernel.inl"
+#include "multihead/kernels/cpu/transpose.inl"
+#include "multihead/kernels/cpu/attention_rows.inl"
+#include "multihead/kernels/cpu/attention_block.inl"
+#include "multihead/kernels/cpu/attention_scores.inl"
+#include "multihead/kernels/cpu/dropout.inl"
+#include "multihead/kernels/cpu/attention_forward.inl"
+#include "multihead/kernels/cpu/attention_tasks.inl"
+#include "multihead/kernels/cpu/limits.inl"
+
+}  // namespace
+
+Table MH_RUNG::refine(Table below) {
+  below.attention_forward.run = attention_forward;
+  below.fma_peak.run = fma_loop;
+  below.plain_read.run = read_loop;
+  return below;
+}
+
+}  // namespace mh::kernels

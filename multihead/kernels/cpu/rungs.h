@@ -1,0 +1,15 @@
+// One function per rung: refines the table of the rung below it. Only dispatch.cpp calls them.
+#pragma once
+
+#include "multihead/kernels/table.h"
+
+namespace mh::kernels {
+
+namespace baseline { Table refine(Table below); }
+namespace avx2 { Table refine(Table below); }
+namespace avx512 { Table refine(Table below); }
+namespace amx { Table refine(Table below); }
+namespace amx_twin { Table refine(Table below); }
+namespace neon { Table refine(Table below); }
+
+}  // namespace mh::kernels
