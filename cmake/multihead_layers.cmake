@@ -43,7 +43,7 @@ function(mh_isa layer rung)
   endif()
   target_sources(mh_${layer} PRIVATE ${source})
   set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
-    "${optimise};-fno-math-errno;-DHWY_COMPILE_ONLY_STATIC;-fno-exceptions;${arg_FLAGS}")
+    "${optimise};-fno-math-errno;-DHWY_COMPILE_ONLY_STATIC;${arg_FLAGS}")
   set_property(GLOBAL APPEND PROPERTY MH_RUNGS ${rung})
 endfunction()
 

@@ -39,16 +39,21 @@ Mask causal(int64_t offset);
 Mask causal(const Tensor& offsets);
 // Keeps j <= i: what torch.nn.functional.scaled_dot_product_attention(is_causal=True) means.
 Mask from_torch_causal();
-// Keeps position(i) - left <= j <= position(i) + right; -1 is unbounded.
+// Keeps everything and says where the queries sit, for windows and relative biases without causal().
+Mask positions(int64_t offset);
+Mask positions(const Tensor& offsets);
+// Keeps position(i) - left <= j <= position(i) + right; -1 is unbounded. Throws: invalid_argument below -1.
 Mask window(int64_t left, int64_t right);
-// Causal, but the first n keys are seen by all.
+// Causal, but the first n keys are seen by all. Throws: invalid_argument for a negative n.
 Mask prefix(int64_t n);
 Mask prefix(const Tensor& n);
-// Keeps pairs of one document. With one tensor, (B, Tk), a query has the document of the key at its position.
+// Keeps pairs of one document. With one tensor, (B, Tk), a query has the document of the key at its position, and none
+// (it keeps nothing) where that position is no key.
 Mask documents(const Tensor& ids);
 Mask documents(const Tensor& query_ids, const Tensor& key_ids);
 
-// Throws: invalid_argument where both give offsets that differ, or both give documents or prefixes.
+// Throws: invalid_argument where both give offsets that differ, or both give documents or prefixes. What a tensor holds is
+// checked by the call that uses the mask, except that two offset tensors are compared here.
 Mask operator&(const Mask& a, const Mask& b);
 
 }  // namespace mh

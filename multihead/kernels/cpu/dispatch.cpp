@@ -180,7 +180,7 @@ const Table* amx_twin() {
   static const Table* twin = []() -> const Table* {
     const size_t below = ladder().index(Rung::avx512);
     if (below >= ladder().usable) return nullptr;
-    static Table table = amx_twin::refine(ladder().tables[below]);
+    static Table table = twin::refine(ladder().tables[below]);
     table.rung = "amx_twin";
     return &table;
   }();

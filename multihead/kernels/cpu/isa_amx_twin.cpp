@@ -3,6 +3,6 @@
 
 namespace mh::kernels {
 
-Table amx_twin::refine(Table below) { return below; }
+Table twin::refine(Table below) { return below; }
 
 }  // namespace mh::kernels
