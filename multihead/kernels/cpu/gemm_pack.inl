@@ -1,0 +1,200 @@
+// Packed operands of the matrix product: panels of 32-bit words, step by step along k.
+//
+// A word is one f32, or two bf16 of consecutive k (the lower half is the earlier). The words of a panel of `width` lines
+// lie as out[step · width + line]: a panel of w has up to kPanelWidth columns as lines, a group of rows of a its rows.
+
+constexpr int64_t kPanelWidth = kTileVectors * kLanes;
+
+// Steps that `depth` consecutive k take.
+template <class T>
+constexpr int64_t steps_of(int64_t depth) {
+  return sizeof(T) == 4 ? depth : (depth + 1) / 2;
+}
+
+HWY_INLINE uint32_t word_of(const float* at, int64_t, bool) {
+  uint32_t word;
+  memcpy(&word, at, 4);
+  return word;
+}
+HWY_INLINE uint32_t word_of(const bf16* at, int64_t along_k, bool whole) {
+  return at->bits | (whole ? static_cast<uint32_t>(at[along_k].bits) << 16 : 0u);
+}
+
+// What lies where: element (k, line) of the operand is at[k · along_k + line · along_lines].
+template <class T>
+struct Lines {
+  const T* at;
+  int64_t along_k, along_lines;
+
+  const T* operator()(int64_t k, int64_t line) const { return at + k * along_k + line * along_lines; }
+};
+
+template <class T>
+void pack_one_by_one(const Lines<T>& in, int64_t depth, int64_t first_step, int64_t first, int64_t count, int64_t width,
+                     uint32_t* out) {
+  constexpr int64_t kStep = 4 / sizeof(T);
+  for (int64_t s = first_step; s < steps_of<T>(depth); ++s)
+    for (int64_t line = first; line < count; ++line)
+      out[s * width + line] = word_of(in(s * kStep, line), in.along_k, s * kStep + kStep <= depth);
+}
+
+// Four words of each of as many rows as D has lanes: the words of row 4b + n in block b.
+template <class D>
+HWY_INLINE hn::Vec<D> load_words(D d, const float* at, int64_t apart) {
+  if constexpr (hn::MaxLanes(d) == 4) {
+    return hn::LoadU(d, at);
+  } else {
+    const hn::Half<D> half;
+    constexpr int64_t kRows = hn::MaxLanes(d) / 2;
+    const float* next = reinterpret_cast<const float*>(reinterpret_cast<const char*>(at) + kRows * apart);
+    return hn::Combine(d, load_words(half, next, apart), load_words(half, at, apart));
+  }
+}
+
+// As many lines as D has lanes, `steps` of them a multiple of 4: squares of 4 × 4 words are turned in registers.
+template <class D>
+HWY_INLINE void turn_rows(D d, const void* rows, int64_t apart, int64_t steps, int64_t width, uint32_t* out) {
+  const hn::RepartitionToWide<D> wide;
+  for (int64_t s = 0; s < steps; s += 4) {
+    const auto load = [&](int n) HWY_ATTR __attribute__((always_inline)) {
+      return load_words(d, reinterpret_cast<const float*>(static_cast<const char*>(rows) + n * apart) + s, apart);
+    };
+    const auto v0 = load(0), v1 = load(1), v2 = load(2), v3 = load(3);
+    const auto a = hn::BitCast(wide, hn::InterleaveLower(d, v0, v1));
+    const auto b = hn::BitCast(wide, hn::InterleaveUpper(d, v0, v1));
+    const auto c = hn::BitCast(wide, hn::InterleaveLower(d, v2, v3));
+    const auto e = hn::BitCast(wide, hn::InterleaveUpper(d, v2, v3));
+    float* to = reinterpret_cast<float*>(out + s * width);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, a, c)), d, to);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, a, c)), d, to + width);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, b, e)), d, to + 2 * width);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, b, e)), d, to + 3 * width);
+  }
+}
+
+// Lines that are rows of memory.
+template <class T>
+void pack_rows(const Lines<T>& in, int64_t depth, int64_t count, int64_t width, uint32_t* out) {
+  const int64_t steps = depth * static_cast<int64_t>(sizeof(T)) / 16 * 4;
+  const int64_t apart = in.along_lines * static_cast<int64_t>(sizeof(T));
+  int64_t line = 0;
+  for (; line + kLanes <= count; line += kLanes) turn_rows(f32, in(0, line), apart, steps, width, out + line);
+  if constexpr (kLanes == 16) {
+    const hn::CappedTag<float, 8> eight;
+    for (; line + 8 <= count; line += 8) turn_rows(eight, in(0, line), apart, steps, width, out + line);
+  }
+  const hn::CappedTag<float, 4> four;
+  for (; line + 4 <= count; line += 4) turn_rows(four, in(0, line), apart, steps, width, out + line);
+  pack_one_by_one(in, depth, steps, 0, line, width, out);
+  pack_one_by_one(in, depth, 0, line, count, width, out);
+}
+
+HWY_INLINE void pack_columns(const Lines<float>& in, int64_t depth, int64_t count, int64_t width, uint32_t* out) {
+  const int64_t whole = count / kLanes * kLanes;
+  for (int64_t k = 0; k < depth; ++k) {
+    const float* from = in(k, 0);
+    float* to = reinterpret_cast<float*>(out + k * width);
+    for (int64_t c = 0; c < whole; c += kLanes) hn::StoreU(hn::LoadU(f32, from + c), f32, to + c);
+    for (int64_t c = whole; c < count; ++c) to[c] = from[c];
+  }
+}
+
+HWY_INLINE void pack_columns(const Lines<bf16>& in, int64_t depth, int64_t count, int64_t width, uint32_t* out) {
+  const hn::ScalableTag<uint32_t> u32;
+  const hn::Rebind<uint16_t, F> half;
+  const int64_t whole = count / kLanes * kLanes;
+  for (int64_t s = 0; s < depth / 2; ++s) {
+    const uint16_t* early = &in(2 * s, 0)->bits;
+    const uint16_t* late = &in(2 * s + 1, 0)->bits;
+    uint32_t* to = out + s * width;
+    for (int64_t c = 0; c < whole; c += kLanes) {
+      const auto low = hn::PromoteTo(u32, hn::LoadU(half, early + c));
+      const auto high = hn::PromoteTo(u32, hn::LoadU(half, late + c));
+      hn::StoreU(hn::Or(low, hn::ShiftLeft<16>(high)), u32, to + c);
+    }
+  }
+  pack_one_by_one(in, depth, depth / 2, 0, whole, width, out);
+  pack_one_by_one(in, depth, 0, whole, count, width, out);
+}
+
+// `depth` elements of `count` lines as words; lines from count to width are zeros.
+template <class T>
+void pack_words(const Lines<T>& in, int64_t depth, int64_t count, int64_t width, uint32_t* out) {
+  if (in.along_lines == 1) {
+    pack_columns(in, depth, count, width, out);
+  } else if (in.along_k == 1) {
+    pack_rows(in, depth, count, width, out);
+  } else {
+    pack_one_by_one(in, depth, 0, 0, count, width, out);
+  }
+  if (count == width) return;
+  for (int64_t s = 0; s < steps_of<T>(depth); ++s) memset(out + s * width + count, 0, static_cast<size_t>(width - count) * 4);
+}
+
+// Pairs of bf16 become f32: out[k · width + line].
+inline void widen_words(const uint32_t* words, int64_t depth, int64_t width, float* out) {
+  const hn::ScalableTag<uint32_t> u32;
+  const auto upper = hn::Set(u32, 0xffff0000u);
+  for (int64_t s = 0; s < depth / 2; ++s) {
+    const uint32_t* from = words + s * width;
+    float* to = out + 2 * s * width;
+    int64_t c = 0;
+    for (; c + kLanes <= width; c += kLanes) {
+      const auto pair = hn::LoadU(u32, from + c);
+      hn::StoreU(hn::BitCast(f32, hn::ShiftLeft<16>(pair)), f32, to + c);
+      hn::StoreU(hn::BitCast(f32, hn::And(pair, upper)), f32, to + width + c);
+    }
+    for (; c < width; ++c) {
+      const uint32_t both[2] = {from[c] << 16, from[c] & 0xffff0000u};
+      memcpy(to + c, &both[0], 4);
+      memcpy(to + width + c, &both[1], 4);
+    }
+  }
+  if (depth % 2 == 0) return;
+  for (int64_t c = 0; c < width; ++c) {
+    const uint32_t low = words[depth / 2 * width + c] << 16;
+    memcpy(out + (depth - 1) * width + c, &low, 4);
+  }
+}
+
+// Where the panels of w (K, N) lie.
+struct Panels {
+  int64_t n, steps;  // columns, and steps of the whole depth
+
+  int64_t count() const { return (n + kPanelWidth - 1) / kPanelWidth; }
+  int64_t columns(int64_t panel) const { return smaller(kPanelWidth, n - panel * kPanelWidth); }
+  int64_t width(int64_t panel) const { return round_up(columns(panel), kLanes); }
+  int64_t offset(int64_t panel) const { return panel * kPanelWidth * steps; }
+  int64_t words() const { return count() == 0 ? 0 : offset(count() - 1) + width(count() - 1) * steps; }
+};
+
+// Depth of a block: the sum of a block starts from zero, sums of blocks are added in ascending order.
+constexpr int64_t kBlockDepth = 256;
+
+// Panels [first, first + count) of w, each with its whole depth, one after the other.
+template <class T>
+void pack_panels(const View& w, int64_t k, const Panels& panels, int64_t first, int64_t count, uint32_t* out) {
+  const int64_t blocks = (k + kBlockDepth - 1) / kBlockDepth;
+  parallel_for(count * blocks, [&](int64_t task) {
+    const int64_t panel = first + task / blocks, begin = task % blocks * kBlockDepth;
+    const Lines<T> lines{static_cast<const T*>(w.data) + begin * w.stride[0] + panel * kPanelWidth * w.stride[1], w.stride[0],
+                         w.stride[1]};
+    const int64_t width = panels.width(panel);
+    pack_words(lines, smaller(kBlockDepth, k - begin), panels.columns(panel), width,
+               out + panels.offset(panel) - panels.offset(first) + steps_of<T>(begin) * width);
+  });
+}
+
+void gemm_pack(const GemmPackArgs& args) {
+  const int64_t k = args.w.size[0], n = args.w.size[1];
+  const bool pairs = args.w.dtype == DType::bf16;
+  const Panels panels{n, pairs ? steps_of<bf16>(k) : k};
+  if (args.bytes) *args.bytes = panels.words() * 4;
+  if (!args.packed) return;
+  uint32_t* out = static_cast<uint32_t*>(args.packed);
+  if (pairs) {
+    pack_panels<bf16>(args.w, k, panels, 0, panels.count(), out);
+  } else {
+    pack_panels<float>(args.w, k, panels, 0, panels.count(), out);
+  }
+}
