@@ -1,0 +1,372 @@
+// The reference judged: by hand-worked numbers, by finite differences, and by the published numbers of Philox.
+#include "multihead/check/reference.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "multihead/check/problem.h"
+
+namespace mh {
+namespace {
+
+using reference::values;
+
+constexpr double kNone = -std::numeric_limits<double>::infinity();
+
+struct Family {
+  std::string label;
+  std::function<void(AttentionOptions&)> set;
+  bool packed = false;
+};
+
+constexpr int64_t kB = 2, kH = 4, kHkv = 2, kTq = 3, kTk = 5, kDk = 3, kDv = 2;
+
+Tensor numbers(const Shape& shape, uint64_t seed) { return randn(shape, seed, DType::f64); }
+
+Tensor coin_flips(const Shape& shape, uint64_t seed) {
+  const std::vector<double> x = values<double>(numbers(shape, seed));
+  Tensor out = zeros(shape, DType::u8);
+  for (size_t n = 0; n < x.size(); ++n) out.data<uint8_t>()[n] = x[n] > -0.3;
+  return out;
+}
+
+std::vector<Family> families() {
+  const auto dense = [](const Shape& shape) { return [=](AttentionOptions& o) { o.bias.push_back(DenseBias{numbers(shape, 5)}); }; };
+  const auto cosine = [](AttentionOptions& o) { o.similarity = CosineSimilarity{.taus = numbers({kH}, 6)}; };
+  const auto alibi = [](AttentionOptions& o) { o.bias.push_back(AlibiBias{numbers({kH}, 7)}); };
+  const auto t5 = [](int64_t buckets, bool both) {
+    return [=](AttentionOptions& o) {
+      o.bias.push_back(T5Bias{.table = numbers({buckets, kH}, 8), .bidirectional = both, .max_distance = 5});
+    };
+  };
+  const auto sink = [](AttentionOptions& o) { o.sink = numbers({kH}, 9); };
+  const auto drops = [](AttentionOptions& o) { o.dropout = {.p = 0.4F, .seed = 77}; };
+  return {
+      {"plain", [](AttentionOptions&) {}},
+      {"scale", [](AttentionOptions& o) { o.similarity = DotSimilarity{.scale = 0.7F}; }},
+      {"causal", [](AttentionOptions& o) { o.mask = causal(); }},
+      {"causal at an offset before the keys", [](AttentionOptions& o) { o.mask = causal(-2); }},
+      {"offsets", [](AttentionOptions& o) { o.mask = causal(tensor<int32_t>({0, 3}, {2})); }},
+      {"window", [](AttentionOptions& o) { o.mask = window(1, 1); }},
+      {"lengths", [](AttentionOptions& o) { o.mask = lengths(tensor<int32_t>({0, 3}, {2})); }},
+      {"causal lengths with sink",
+       [=](AttentionOptions& o) {
+         o.mask = causal() & lengths(tensor<int32_t>({2, 4}, {2}));
+         sink(o);
+       }},
+      {"prefix", [](AttentionOptions& o) { o.mask = prefix(3) & window(2, -1); }},
+      {"documents", [](AttentionOptions& o) { o.mask = documents(tensor<int32_t>({0, 0, 1, 1, 1, 4, 4, 4, 4, 2}, {2, 5})); }},
+      {"keep and drop",
+       [](AttentionOptions& o) { o.mask = keep(coin_flips({kB, 1, kTq, kTk}, 3)) & drop(tensor<uint8_t>({0, 0, 1, 0, 0}, {5})); }},
+      {"dense bias", dense({kB, kH, kTq, kTk})},
+      {"bias over keys", dense({kTk})},
+      {"bias over heads", dense({kH, 1, kTk})},
+      {"bias over the batch", dense({kB, 1, kTq, 1})},
+      {"alibi", alibi},
+      {"t5 in two directions", t5(8, true)},
+      {"t5 in one direction", t5(4, false)},
+      {"euclidean", [](AttentionOptions& o) { o.similarity = EuclideanSimilarity{}; }},
+      {"cosine", cosine},
+      {"cap", [](AttentionOptions& o) { o.cap = 0.8F; }},
+      {"sink", sink},
+      {"dropout", drops},
+      {"head mix", [](AttentionOptions& o) { o.score_mix = HeadMix{numbers({kH, kH}, 10)}; }},
+      {"key mix", [](AttentionOptions& o) { o.score_mix = KeyMix{numbers({kTk, kTk}, 11)}; }},
+      {"cosine, cap, causal, dense bias, t5, sink, dropout, head mix",
+       [=](AttentionOptions& o) {
+         cosine(o);
+         o.cap = 1.5F;
+         o.mask = causal();
+         dense({kH, kTq, kTk})(o);
+         t5(8, true)(o);
+         sink(o);
+         drops(o);
+         o.score_mix = HeadMix{numbers({kH, kH}, 12)};
+       }},
+      {"packed with alibi, euclidean and sink",
+       [=](AttentionOptions& o) {
+         o.packed = Packed{tensor<int32_t>({0, 2, 6}, {3}), tensor<int32_t>({0, 5, 10}, {3})};
+         o.similarity = EuclideanSimilarity{.scale = 0.3F};
+         o.mask = causal();
+         alibi(o);
+         sink(o);
+       },
+       true},
+  };
+}
+
+struct Inputs {
+  Tensor q, k, v, d_o, d_lse;
+  AttentionOptions options;
+};
+
+Inputs inputs_of(const Family& family) {
+  Inputs in;
+  family.set(in.options);
+  const auto shape = [&](int64_t heads, int64_t length, int64_t width) {
+    return family.packed ? Shape{kB * length, heads, width} : Shape{kB, heads, length, width};
+  };
+  in.q = numbers(shape(kH, kTq, kDk), 1);
+  in.k = numbers(shape(kHkv, kTk, kDk), 2);
+  in.v = numbers(shape(kHkv, kTk, kDv), 3);
+  in.d_o = numbers(shape(kH, kTq, kDv), 4);
+  in.d_lse = family.packed ? numbers({kH, kB * kTq}, 5) : numbers({kB, kH, kTq}, 5);
+  return in;
+}
+
+double loss(const Inputs& in) {
+  const AttentionResult result = reference::attention(in.q, in.k, in.v, in.options);
+  const auto o = values<double>(result.o), lse = values<double>(result.lse);
+  const auto d_o = values<double>(in.d_o), d_lse = values<double>(in.d_lse);
+  double sum = 0;
+  for (size_t n = 0; n < o.size(); ++n) sum += o[n] * d_o[n];
+  for (size_t n = 0; n < lse.size(); ++n) sum += lse[n] == kNone ? 0 : lse[n] * d_lse[n];
+  return sum;
+}
+
+void expect_differences_match(const Inputs& in, const Tensor& x, const Tensor& dx, const std::string& what) {
+  ASSERT_TRUE(dx) << what;
+  ASSERT_EQ(x.count(), dx.count()) << what;
+  const auto expected = values<double>(dx);
+  double largest = 0, error = 0;
+  for (int64_t n = 0; n < x.count(); ++n) {
+    double* element = x.data<double>() + n;
+    const double before = *element, step = 1e-5;
+    *element = before + step;
+    const double above = loss(in);
+    *element = before - step;
+    const double below = loss(in);
+    *element = before;
+    const double slope = (above - below) / (2 * step);
+    largest = std::max(largest, std::abs(slope));
+    error = std::max(error, std::abs(slope - expected[n]));
+  }
+  EXPECT_LE(error, 1e-6 * largest + 1e-9) << what;
+}
+
+TEST(Reference, GradientsMatchFiniteDifferences) {
+  for (const Family& family : families()) {
+    const Inputs in = inputs_of(family);
+    const auto grads = reference::attention_backward({in.q, in.k, in.v, {}}, in.d_o, in.d_lse, in.options);
+    expect_differences_match(in, in.q, grads.dq, family.label + ": q");
+    expect_differences_match(in, in.k, grads.dk, family.label + ": k");
+    expect_differences_match(in, in.v, grads.dv, family.label + ": v");
+    for (size_t n = 0; n < in.options.bias.size(); ++n) {
+      const Bias& bias = in.options.bias[n];
+      if (const auto* dense = std::get_if<DenseBias>(&bias)) {
+        expect_differences_match(in, dense->values, grads.dbias[n], family.label + ": bias");
+      } else if (const auto* alibi = std::get_if<AlibiBias>(&bias)) {
+        expect_differences_match(in, alibi->slopes, grads.dbias[n], family.label + ": slopes");
+      } else {
+        expect_differences_match(in, std::get<T5Bias>(bias).table, grads.dbias[n], family.label + ": table");
+      }
+    }
+    if (in.options.sink) expect_differences_match(in, in.options.sink, grads.dsink, family.label + ": sink");
+    if (const auto* cosine = std::get_if<CosineSimilarity>(&in.options.similarity)) {
+      expect_differences_match(in, cosine->taus, grads.dtau, family.label + ": tau");
+    }
+    if (const auto* mix = std::get_if<HeadMix>(&in.options.score_mix)) {
+      expect_differences_match(in, mix->matrix, grads.dmix, family.label + ": head mix");
+    }
+    if (const auto* mix = std::get_if<KeyMix>(&in.options.score_mix)) {
+      expect_differences_match(in, mix->matrix, grads.dmix, family.label + ": key mix");
+    }
+  }
+}
+
+// One head, one width: q = 1, k = 0, ln 2, ln 3 give weights 1 : 2 : 3.
+struct Tiny {
+  Tensor q = tensor<double>({1, 1}, {1, 1, 2, 1});
+  Tensor k = tensor<double>({0, std::log(2.0), std::log(3.0)}, {1, 1, 3, 1});
+  Tensor v = tensor<double>({6, 12, 24}, {1, 1, 3, 1});
+};
+
+void expect_values(const Tensor& got, const std::vector<double>& wanted) {
+  const auto x = values<double>(got);
+  ASSERT_EQ(x.size(), wanted.size());
+  for (size_t n = 0; n < x.size(); ++n) {
+    if (std::isinf(wanted[n])) {
+      EXPECT_EQ(x[n], wanted[n]) << n;
+    } else {
+      EXPECT_NEAR(x[n], wanted[n], 1e-12) << n;
+    }
+  }
+}
+
+TEST(Reference, WeightsTheValues) {
+  const Tiny t;
+  const AttentionResult result = reference::attention(t.q, t.k, t.v);
+  expect_values(result.o, {(6 + 24 + 72) / 6.0, 17});
+  expect_values(result.lse, {std::log(6.0), std::log(6.0)});
+}
+
+TEST(Reference, LastQuerySeesTheLastKeyWhenCausal) {
+  const Tiny t;
+  expect_values(reference::attention(t.q, t.k, t.v, {.mask = causal()}).o, {10, 17});
+  expect_values(reference::attention(t.q, t.k, t.v, {.mask = from_torch_causal()}).o, {6, 10});
+}
+
+TEST(Reference, WindowCountsFromThePosition) {
+  const Tiny t;
+  expect_values(reference::attention(t.q, t.k, t.v, {.mask = window(0, 1)}).o, {(24 + 72) / 5.0, 24});
+}
+
+TEST(Reference, LengthsMoveThePosition) {
+  const Tiny t;
+  expect_values(reference::attention(t.q, t.k, t.v, {.mask = causal() & lengths(tensor<int32_t>({2}, {1}))}).o, {6, 10});
+}
+
+TEST(Reference, PrefixIsSeenByAll) {
+  const Tiny t;
+  expect_values(reference::attention(t.q, t.k, t.v, {.mask = prefix(2) & causal(0)}).o, {6, 10});
+  Mask seen = prefix(2);
+  seen.offset = 0;
+  expect_values(reference::attention(t.q, t.k, t.v, {.mask = seen}).o, {10, 10});
+}
+
+TEST(Reference, RowWithoutKeysIsZero) {
+  const Tiny t;
+  const Mask nothing = lengths(tensor<int32_t>({0}, {1}));
+  AttentionResult result = reference::attention(t.q, t.k, t.v, {.mask = nothing});
+  expect_values(result.o, {0, 0});
+  expect_values(result.lse, {kNone, kNone});
+  result = reference::attention(t.q, t.k, t.v, {.mask = nothing, .sink = tensor<double>({0.25}, {1})});
+  expect_values(result.o, {0, 0});
+  expect_values(result.lse, {0.25, 0.25});
+}
+
+TEST(Reference, SinkTakesItsShare) {
+  const Tiny t;
+  const AttentionResult result = reference::attention(t.q, t.k, t.v, {.sink = tensor<double>({std::log(6.0)}, {1})});
+  expect_values(result.o, {8.5, 8.5});
+  expect_values(result.lse, {std::log(12.0), std::log(12.0)});
+}
+
+TEST(Reference, BiasOfMinusInfinityDropsEvenNan) {
+  const Tiny t;
+  t.k.data<double>()[2] = std::nan("");
+  AttentionOptions options;
+  options.bias.push_back(DenseBias{tensor<double>({0, 0, kNone}, {3})});
+  expect_values(reference::attention(t.q, t.k, t.v, options).o, {10, 10});
+}
+
+TEST(Reference, SimilaritiesAreTheirFormulas) {
+  const Tensor q = tensor<double>({3, 4}, {1, 1, 1, 2}), k = tensor<double>({4, 3, 0, 0}, {1, 1, 2, 2});
+  const Tensor v = tensor<double>({1, 0}, {1, 1, 2, 1});
+  const double c = std::exp(2 * 24.0 / 25), e = std::exp(-0.5 * 2 + 0.5 * 25);
+  expect_values(reference::attention(q, k, v, {.similarity = CosineSimilarity{.tau = 2}}).o, {c / (c + 1)});
+  expect_values(reference::attention(q, k, v, {.similarity = EuclideanSimilarity{.scale = 0.5F}}).o, {e / (e + 1)});
+  const double capped = std::exp(2 * std::tanh(12.0));
+  expect_values(reference::attention(q, k, v, {.similarity = DotSimilarity{.scale = 1}, .cap = 2}).o, {capped / (capped + 1)});
+}
+
+TEST(Reference, HeadMixJoinsTheScoresOfHeads) {
+  const Tensor q = tensor<double>({1, 1}, {1, 2, 1, 1}), v = tensor<double>({1, 0, 1, 0}, {1, 2, 2, 1});
+  const Tensor k = tensor<double>({std::log(2.0), 0, std::log(5.0), 0}, {1, 2, 2, 1});
+  AttentionOptions options;
+  options.score_mix = HeadMix{tensor<double>({1, 1, 0, 1}, {2, 2})};
+  expect_values(reference::attention(q, k, v, options).o, {10 / 11.0, 5 / 6.0});
+  options.score_mix = KeyMix{tensor<double>({0, 1, 0, 0}, {2, 2})};
+  expect_values(reference::attention(q, k, v, options).o, {1 / 3.0, 1 / 6.0});
+}
+
+TEST(Reference, BucketsAreThoseOfT5) {
+  const std::vector<int64_t> distances{0, -1, -7, -8, -11, -12, -16, -127, -128, 1, 7, 8, 500};
+  const std::vector<int64_t> wanted{0, 1, 7, 8, 8, 9, 10, 15, 15, 17, 23, 24, 31};
+  for (size_t n = 0; n < distances.size(); ++n) {
+    EXPECT_EQ(reference::t5_bucket(distances[n], true, 32, 128), wanted[n]) << distances[n];
+  }
+  EXPECT_EQ(reference::t5_bucket(3, false, 32, 128), 0);
+  EXPECT_EQ(reference::t5_bucket(-15, false, 32, 128), 15);
+  EXPECT_EQ(reference::t5_bucket(-1000, false, 32, 128), 31);
+}
+
+// The published vectors of Philox4x32 with 7 rounds, for a counter of zeros and for the digits of pi.
+TEST(Reference, DropoutDrawsFromPhilox) {
+  const std::vector<uint32_t> zero{0x5f6fb709, 0x0d893f64, 0x4f121f81, 0x4f730a48};
+  const std::vector<uint32_t> pi{0x4dfccaba, 0x190a87f0, 0xc47362ba, 0xb6b5242a};
+  const uint64_t seed = 0x299f31d0a4093822;
+  for (int64_t e = 0; e < 8; ++e) {
+    EXPECT_EQ(reference::dropout_bits(0, 0, 0, 0, e), zero[e / 2] >> (16 * (e % 2)) & 0xFFFF) << e;
+    const int64_t j = (int64_t{0x03707344} << 3) + e;
+    EXPECT_EQ(reference::dropout_bits(seed, 0x243f6a88, 0x85a308d3, 0x13198a2e, j), pi[e / 2] >> (16 * (e % 2)) & 0xFFFF) << e;
+  }
+}
+
+TEST(Reference, DropoutScalesByTheThresholdsOwnShare) {
+  const int64_t keys = 64;
+  const Tensor q = zeros({1, 1, 2, 1}, DType::f64), k = zeros({1, 1, keys, 1}, DType::f64);
+  const Tensor v = zeros({1, 1, keys, keys}, DType::f64);
+  for (int64_t j = 0; j < keys; ++j) v.data<double>()[j * keys + j] = 1;
+  const float p = 0.3F;
+  const auto o = values<double>(reference::attention(q, k, v, {.dropout = {.p = p, .seed = 5}}).o);
+  const double threshold = std::round(p * 65536.0);
+  for (int64_t i = 0; i < 2; ++i) {
+    for (int64_t j = 0; j < keys; ++j) {
+      const bool keeps = reference::dropout_bits(5, 0, 0, i, j) >= threshold;
+      EXPECT_NEAR(o[i * keys + j], keeps ? 65536 / (65536 - threshold) / keys : 0, 1e-12);
+    }
+  }
+  const auto none = values<double>(reference::attention(q, k, v, {.dropout = {.p = 1, .seed = 5}}).o);
+  for (double x : none) EXPECT_EQ(x, 0);
+}
+
+TEST(Reference, MergeOfHalvesIsTheWhole) {
+  const Tensor q = numbers({1, 2, 3, 4}, 1), k = numbers({1, 2, 7, 4}, 2), v = numbers({1, 2, 7, 3}, 3);
+  const AttentionResult whole = reference::attention(q, k, v);
+  const AttentionResult joined = reference::merge({reference::attention(q, k.slice(2, 0, 5), v.slice(2, 0, 5)),
+                                                   reference::attention(q, k.slice(2, 5, 7), v.slice(2, 5, 7))});
+  expect_values(joined.o, values<double>(whole.o));
+  expect_values(joined.lse, values<double>(whole.lse));
+}
+
+TEST(Reference, MergeGradientMatchesFiniteDifferences) {
+  std::vector<AttentionResult> parts;
+  for (uint64_t n = 0; n < 3; ++n) parts.push_back({numbers({1, 2, 3, 2}, n), numbers({1, 2, 3}, n + 10)});
+  const AttentionResult weights{numbers({1, 2, 3, 2}, 20), numbers({1, 2, 3}, 21)};
+  const auto merged_loss = [&] {
+    const AttentionResult joined = reference::merge(parts);
+    const auto o = values<double>(joined.o), lse = values<double>(joined.lse);
+    const auto wo = values<double>(weights.o), wl = values<double>(weights.lse);
+    double sum = 0;
+    for (size_t n = 0; n < o.size(); ++n) sum += o[n] * wo[n];
+    for (size_t n = 0; n < lse.size(); ++n) sum += lse[n] * wl[n];
+    return sum;
+  };
+  const auto grads = reference::merge_backward(parts, weights);
+  for (size_t part = 0; part < parts.size(); ++part) {
+    for (bool of_lse : {false, true}) {
+      const Tensor& x = of_lse ? parts[part].lse : parts[part].o;
+      const auto expected = values<double>(of_lse ? grads[part].lse : grads[part].o);
+      for (int64_t n = 0; n < x.count(); ++n) {
+        double* element = x.data<double>() + n;
+        const double before = *element, step = 1e-5;
+        *element = before + step;
+        const double above = merged_loss();
+        *element = before - step;
+        const double below = merged_loss();
+        *element = before;
+        EXPECT_NEAR((above - below) / (2 * step), expected[n], 1e-8);
+      }
+    }
+  }
+}
+
+TEST(Reference, WeightsAndStatisticsOfChosenRows) {
+  const Tiny t;
+  expect_values(reference::attention_weights(t.q, t.k, {}, {0}, {1}), {1 / 6.0, 2 / 6.0, 3 / 6.0});
+  const AttentionStatistics s = reference::attention_statistics(t.q, t.k, {.mask = causal()}, 3);
+  const double first = std::log(3.0) - 2 / 3.0 * std::log(2.0);
+  const double second = std::log(6.0) / 6 + std::log(3.0) / 3 + std::log(2.0) / 2;
+  expect_values(s.entropy, {first, second});
+  expect_values(s.top_keys, {1, 0, -1, 2, 1, 0});
+  expect_values(s.top_weights, {2 / 3.0, 1 / 3.0, 0, 3 / 6.0, 2 / 6.0, 1 / 6.0});
+  expect_values(s.received, {1 / 3.0 + 1 / 6.0, 2 / 3.0 + 2 / 6.0, 3 / 6.0});
+  expect_values(s.distance, {1 / 3.0, 2 / 3.0});
+}
+
+}  // namespace
+}  // namespace mh
