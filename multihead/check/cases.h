@@ -59,10 +59,9 @@ struct AttentionCase {
 // The first ones are edges: no keys, no queries, one key, all rows empty, widths 1 and 512.
 std::vector<AttentionCase> attention_cases(int64_t count);
 
-// How many of them each kind of run takes.
+// How many of them a self-test takes, and the tests; a full run takes as many as make 100,000 with the rungs there are.
 inline constexpr int64_t kSelftestCases = 400;
 inline constexpr int64_t kFastCases = 2400;
-inline constexpr int64_t kFullCases = 36000;
 
 struct CaseInputs {
   Tensor q, k, v, d_o, d_lse;

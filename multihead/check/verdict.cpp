@@ -1,0 +1,149 @@
+// Judging outputs: bounds derived from the plain algorithm, comparisons element by element.
+#include "multihead/check/verdict.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "multihead/check/plain.h"
+#include "multihead/check/problem.h"
+#include "multihead/check/reference.h"
+
+namespace mh {
+namespace {
+
+using reference::values;
+
+// Elements that the reference leaves infinite or NaN only have to be so too; -inf has to be -inf.
+double error_of(double got, double wanted) {
+  if (std::isfinite(wanted)) return std::isnan(got) ? std::numeric_limits<double>::infinity() : std::abs(got - wanted);
+  if (wanted == -std::numeric_limits<double>::infinity() ? got == wanted : !std::isfinite(got)) return 0;
+  return std::numeric_limits<double>::infinity();
+}
+
+double max_error(const std::vector<double>& got, const std::vector<double>& wanted) {
+  double most = 0;
+  for (size_t n = 0; n < wanted.size(); ++n) most = std::max(most, error_of(got[n], wanted[n]));
+  return most;
+}
+
+double largest(const std::vector<double>& x) {
+  double most = 0;
+  for (double each : x) most = std::isfinite(each) ? std::max(most, std::abs(each)) : most;
+  return most;
+}
+
+}  // namespace
+
+CaseOutputs run_case(const CaseInputs& in) {
+  CaseOutputs out;
+  out.result = attention(in.q, in.k, in.v, in.options);
+  out.gradients = attention_backward({in.q, in.k, in.v, out.result}, in.d_o, in.d_lse, in.options);
+  return out;
+}
+
+std::vector<std::pair<std::string, Tensor>> named_outputs(const CaseOutputs& outputs) {
+  const AttentionGradients& g = outputs.gradients;
+  std::vector<std::pair<std::string, Tensor>> out{
+      {"o", outputs.result.o}, {"lse", outputs.result.lse}, {"dq", g.dq}, {"dk", g.dk}, {"dv", g.dv}};
+  for (size_t n = 0; n < g.dbias.size(); ++n) out.emplace_back(fmt::format("dbias{}", n), g.dbias[n]);
+  if (g.dsink) out.emplace_back("dsink", g.dsink);
+  if (g.dtau) out.emplace_back("dtau", g.dtau);
+  if (g.dmix) out.emplace_back("dmix", g.dmix);
+  return out;
+}
+
+double unit_in_last_place(DType dtype, double x) {
+  if (x == 0 || !std::isfinite(x)) return 0;
+  const int digits = dtype == DType::bf16 ? 7 : dtype == DType::f16 ? 10 : 23;
+  const int lowest = dtype == DType::f16 ? -14 : -126;
+  return std::ldexp(1.0, std::max(std::ilogb(x), lowest) - digits);
+}
+
+JudgedCase::JudgedCase(const AttentionCase& c) : c(c), in(make_inputs(c)) {
+  const AttentionCall call{in.q, in.k, in.v, {}};
+  const CaseOutputs exact{reference::attention(in.q, in.k, in.v, in.options),
+                          reference::attention_backward(call, in.d_o, in.d_lse, in.options)};
+  const CaseOutputs rough{plain::attention(in.q, in.k, in.v, in.options),
+                          plain::attention_backward(call, in.d_o, in.d_lse, in.options)};
+  const auto wanted = named_outputs(exact), theirs = named_outputs(rough);
+  for (size_t n = 0; n < wanted.size(); ++n) {
+    Expectation e{.name = wanted[n].first, .values = values<double>(wanted[n].second), .bound = 0};
+    const double factor = n < 2 ? 1.5 : 2.0;
+    const double ulp = unit_in_last_place(theirs[n].second.dtype(), largest(e.values));
+    e.bound = factor * max_error(values<double>(theirs[n].second), e.values) + 2 * ulp;
+    expectations_.push_back(std::move(e));
+  }
+  const Tensor empty = reference::empty_rows(in.q, in.k, in.options);
+  empty_.assign(empty.data<uint8_t>(), empty.data<uint8_t>() + empty.count());
+}
+
+std::vector<std::string> JudgedCase::judge(const CaseOutputs& outputs) const {
+  std::vector<std::string> failures;
+  const auto got = named_outputs(outputs);
+  if (got.size() != expectations_.size()) {
+    return {fmt::format("{} outputs came back, {} expected", got.size(), expectations_.size())};
+  }
+  for (size_t n = 0; n < got.size(); ++n) {
+    const Expectation& e = expectations_[n];
+    if (got[n].second.count() != static_cast<int64_t>(e.values.size())) {
+      failures.push_back(fmt::format("{} has {} elements, {} expected", e.name, got[n].second.count(), e.values.size()));
+      continue;
+    }
+    const double error = max_error(values<double>(got[n].second), e.values);
+    if (error > e.bound) {
+      failures.push_back(fmt::format("{}: error {:.3g} over the bound {:.3g} (largest {:.3g})", e.name, error, e.bound, largest(e.values)));
+    }
+  }
+  if (failures.empty()) judge_empty_rows(outputs, failures);
+  return failures;
+}
+
+double JudgedCase::worst_share(const CaseOutputs& outputs) const {
+  double worst = 0;
+  const auto got = named_outputs(outputs);
+  for (size_t n = 0; n < got.size(); ++n) {
+    const double error = max_error(values<double>(got[n].second), expectations_[n].values);
+    if (error > 0) worst = std::max(worst, error / expectations_[n].bound);
+  }
+  return worst;
+}
+
+void JudgedCase::judge_empty_rows(const CaseOutputs& outputs, std::vector<std::string>& failures) const {
+  const reference::Problem problem(in.q, in.k, in.v, in.options);
+  const auto o = values<double>(outputs.result.o), dq = values<double>(outputs.gradients.dq);
+  for (int64_t b = 0; b < problem.B; ++b) {
+    for (int64_t h = 0; h < problem.H; ++h) {
+      for (int64_t i = 0; i < problem.spans[b].q_len; ++i) {
+        if (!empty_[problem.lse_index(b, h, i)]) continue;
+        const int64_t row = problem.q_row(b, h, i);
+        const bool zero = std::all_of(&o[row * problem.Dv], &o[row * problem.Dv] + problem.Dv, [](double x) { return x == 0; });
+        const bool still = c.mix != CaseMix::none ||
+                           std::all_of(&dq[row * problem.Dk], &dq[row * problem.Dk] + problem.Dk, [](double x) { return x == 0; });
+        if (zero && still) continue;
+        failures.push_back(fmt::format("row {} of head {} of sequence {} keeps nothing, but {} is not 0", i, h, b, zero ? "dq" : "o"));
+        return;
+      }
+    }
+  }
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  if (a.dtype() != b.dtype() || a.count() != b.count()) return false;
+  const auto x = values<double>(a), y = values<double>(b);
+  return std::equal(x.begin(), x.end(), y.begin(), [](double p, double q) {
+    return std::bit_cast<uint64_t>(p) == std::bit_cast<uint64_t>(q);
+  });
+}
+
+std::vector<std::string> differing(const CaseOutputs& a, const CaseOutputs& b) {
+  std::vector<std::string> out;
+  const auto x = named_outputs(a), y = named_outputs(b);
+  for (size_t n = 0; n < x.size() && n < y.size(); ++n) {
+    if (!same_bits(x[n].second, y[n].second)) out.push_back(x[n].first);
+  }
+  return out;
+}
+
+}  // namespace mh
