@@ -14,16 +14,16 @@ namespace mh {
 
 // s = scale · q·k; scale defaults to 1/√Dk.
 struct DotSimilarity {
-  std::optional<float> scale;
+  std::optional<float> scale{};
 };
 // s = tau · q·k / (|q||k|); a vector shorter than 2^-60 counts as zero.
 struct CosineSimilarity {
   float tau = 1;
-  Tensor taus;  // f32 (H), in place of tau
+  Tensor taus{};  // f32 (H), in place of tau
 };
 // s = -scale · |q - k|², by the expansion scale · (2 q·k - |q|² - |k|²).
 struct EuclideanSimilarity {
-  std::optional<float> scale;
+  std::optional<float> scale{};
 };
 using Similarity = std::variant<DotSimilarity, CosineSimilarity, EuclideanSimilarity>;
 
@@ -64,19 +64,19 @@ struct Packed {
 };
 
 struct AttentionOptions {
-  Mask mask;
-  std::vector<Bias> bias;
+  Mask mask{};
+  std::vector<Bias> bias{};
   Similarity similarity = DotSimilarity{};
   float cap = 0;  // > 0: s = cap · tanh(s / cap)
-  Tensor sink;    // f32 (H), or empty
-  Dropout dropout;
-  std::optional<Packed> packed;
-  ScoreMix score_mix;
+  Tensor sink{};  // f32 (H), or empty
+  Dropout dropout{};
+  std::optional<Packed> packed{};
+  ScoreMix score_mix{};
 };
 
 struct AttentionResult {
-  Tensor o;    // (B, H, Tq, Dv), packed (ΣTq, H, Dv), in q's type
-  Tensor lse;  // f32 (B, H, Tq), packed (H, ΣTq)
+  Tensor o{};    // (B, H, Tq, Dv), packed (ΣTq, H, Dv), in q's type
+  Tensor lse{};  // f32 (B, H, Tq), packed (H, ΣTq)
 };
 
 // q (B, H, Tq, Dk), k (B, Hkv, Tk, Dk), v (B, Hkv, Tk, Dv), f32, bf16 or f16 of one type, unit last stride, H % Hkv == 0.
@@ -88,29 +88,37 @@ void attention_into(const AttentionResult& out, const Tensor& q, const Tensor& k
 
 // What the gradient needs of the call it belongs to.
 struct AttentionCall {
-  Tensor q, k, v;
-  AttentionResult result;
+  Tensor q{}, k{}, v{};
+  AttentionResult result{};
 };
 
 struct AttentionGradients {
-  Tensor dq, dk, dv;          // types and shapes of q, k, v
-  std::vector<Tensor> dbias;  // one per bias, f32, in the shape of values, slopes or table
-  Tensor dsink;               // f32 (H) where there is a sink
-  Tensor dtau;                // f32 (H) where the similarity is cosine
-  Tensor dmix;                // f32, the shape of the mixing matrix
+  Tensor dq{}, dk{}, dv{};      // types and shapes of q, k, v
+  std::vector<Tensor> dbias{};  // one per bias, f32, in the shape of values, slopes or table
+  Tensor dsink{};               // f32 (H) where there is a sink
+  Tensor dtau{};                // f32 (H) where the similarity is cosine
+  Tensor dmix{};                // f32, the shape of the mixing matrix
 };
 
-// d_o like o; d_lse like lse, or empty for zero.
+// d_o like o; d_lse like lse, or empty for zero. Keys past a sequence's length get 0.
 AttentionGradients attention_backward(const AttentionCall& call, const Tensor& d_o, const Tensor& d_lse = {},
                                       const AttentionOptions& options = {});
+// The same, into memory of the caller; what is empty in `out` is not computed. No output may overlap anything else.
+struct OutputGradients {
+  Tensor d_o{}, d_lse{};
+};
+void attention_backward_into(const AttentionGradients& out, const AttentionCall& call, const OutputGradients& gradients,
+                             const AttentionOptions& options = {});
 
-// Joins results over disjoint sets of keys: lse = log Σ exp(lse_n), o = Σ exp(lse_n - lse) · o_n.
+// Joins results over disjoint sets of keys: lse = log Σ exp(lse_n), o = Σ exp(lse_n - lse) · o_n. A sink belongs to one part.
+// Throws: invalid_argument where there is no part, or shapes or types differ.
 AttentionResult merge(const std::vector<AttentionResult>& parts);
 // Gradients of each part's o and lse.
 std::vector<AttentionResult> merge_backward(const std::vector<AttentionResult>& parts, const AttentionResult& joined,
                                             const AttentionResult& gradient);
 
-// Exact rows of p = exp(s - lse), before dropout: f32 (B, heads, rows, Tk). Empty lists mean all.
+// Exact rows of p = exp(s - lse), before dropout: f32 (B, heads, rows, Tk). Empty lists mean all. Packed: B sequences, rows
+// counted inside each, Tk of the longest; what lies past a sequence's end is 0.
 Tensor attention_weights(const Tensor& q, const Tensor& k, const Tensor& lse, const AttentionOptions& options = {},
                          const std::vector<int32_t>& heads = {}, const std::vector<int32_t>& rows = {});
 
@@ -130,9 +138,9 @@ struct Explanation {
   std::string rung;
   std::string why;      // why not a faster one, or empty
   bool composed = false;
-  int64_t flops = 0;    // of the kept tiles, estimated from the structural masks
+  int64_t flops = 0;    // of the pairs that lengths, causal, window and prefix keep; other masks may drop more
   int64_t bytes = 0;    // read and written at least once
-  int64_t scratch = 0;  // bytes of extra memory
+  int64_t scratch = 0;  // bytes of extra memory, an upper estimate
   std::string text() const;
 };
 Explanation explain(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});

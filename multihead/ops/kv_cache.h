@@ -16,18 +16,21 @@ struct KVCacheOptions {
   int64_t page = 0;      // 0: one run of memory per sequence; else keys per page, taken from a pool as sequences grow
 };
 
-// int8 holds round(x / scale) with one scale per key head and token, scale = max|x| / 127.
+// int8 holds round(x / scale) with one scale per key head and token, scale = max|x| / 127; a row that is not finite reads
+// back as NaN.
 class KVCache {
  public:
   // Throws: invalid_argument, with the sizes, where they make no cache or overflow.
   explicit KVCache(const KVCacheOptions& options);
+  KVCache(KVCache&&) = default;
+  KVCache& operator=(KVCache&&) = default;
 
   // Adds k (B, Hkv, T, Dk), v (B, Hkv, T, Dv), of any float type, behind what is there. Throws: invalid_argument where
   // capacity or pages run out; nothing is written then.
   void append(const Tensor& k, const Tensor& v);
   // The same for chosen sequences: row n of k and v belongs to sequence sequences[n].
   void append(const Tensor& k, const Tensor& v, const std::vector<int32_t>& sequences);
-  // Forgets the keys of sequence b past `length`, and gives its pages back.
+  // Forgets the keys of sequence b past `length`, and gives its pages back. Throws: invalid_argument past what is held.
   void truncate(int64_t b, int64_t length);
   // Makes sequence `to` a copy of sequence `from` (beam search); pages are shared until one of them grows.
   void copy(int64_t from, int64_t to);
@@ -41,6 +44,12 @@ class KVCache {
   Tensor pages;                     // paged: i32 (B, most pages of a sequence)
 
  private:
+  void check_rows(const Tensor& k, const Tensor& v, const std::vector<int32_t>& sequences) const;
+  int64_t pages_to_grow(const std::vector<int32_t>& sequences, int64_t count) const;
+  void make_room(int64_t b, int64_t count);
+  int32_t take_page();
+  void leave_page(int32_t page);
+
   KVCacheOptions options_;
   std::vector<int32_t> lengths_;
   std::vector<int32_t> free_pages_, page_users_;

@@ -1,0 +1,34 @@
+// The forward pass: check, allocate, run.
+#include "multihead/ops/attention.h"
+
+#include "multihead/ops/attention_plan.h"
+#include "multihead/ops/attention_run.h"
+
+namespace mh {
+
+AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
+  check(static_cast<bool>(v), "attention: v has no memory; expected values for the keys; {}", detail::CallShapes{&q, &k, &v});
+  const detail::AttentionPlan plan = detail::plan_attention("attention", {q, k, v, options});
+
+  AttentionResult out{empty(detail::output_shape(plan.size), q.dtype()), empty(detail::lse_shape(plan.size))};
+  detail::run_forward(plan, out.o, out.lse);
+  return out;
+}
+
+void attention_into(const AttentionResult& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
+  constexpr std::string_view op = "attention_into";
+  check(static_cast<bool>(v), "{}: v has no memory; expected values for the keys; {}", op, detail::CallShapes{&q, &k, &v});
+  const detail::AttentionInputs inputs{q, k, v, options};
+  const detail::AttentionPlan plan = detail::plan_attention(op, inputs);
+  detail::check_rows(op, "o", out.o, detail::output_shape(plan.size), q.dtype());
+  detail::check_apart(op, "o", out.o, inputs);
+  if (out.lse) {
+    detail::check_output(op, "lse", out.lse, detail::lse_shape(plan.size), DType::f32);
+    detail::check_apart(op, "lse", out.lse, inputs);
+    check(!overlaps(out.lse, out.o), "{}: lse shares memory with o; expected memory of its own; o is {}, lse is {}", op, out.o.shape(),
+          out.lse.shape());
+  }
+  detail::run_forward(plan, out.o, out.lse);
+}
+
+}  // namespace mh

@@ -1,0 +1,16 @@
+// Attention over a cache: check, allocate, run.
+#include "multihead/ops/attention_plan.h"
+#include "multihead/ops/attention_run.h"
+#include "multihead/ops/kv_cache.h"
+
+namespace mh {
+
+AttentionResult attention(const Tensor& q, const KVCache& cache, const AttentionOptions& options) {
+  const detail::AttentionPlan plan = detail::plan_attention("attention", q, cache, options);
+
+  AttentionResult out{empty(detail::output_shape(plan.size), q.dtype()), empty(detail::lse_shape(plan.size))};
+  detail::run_forward(plan, out.o, out.lse);
+  return out;
+}
+
+}  // namespace mh

@@ -1,0 +1,66 @@
+// Chooses between the decode kernel, the forward kernel and the composed path, and runs it.
+#include "multihead/ops/attention_run.h"
+
+#include "multihead/kernels/attention_decode.h"
+#include "multihead/kernels/cpu/dispatch.h"
+
+namespace mh::detail {
+namespace {
+
+kernels::AttentionForwardArgs forward_args(const AttentionPlan& plan) {
+  kernels::AttentionForwardArgs args;
+  args.q = plan.q;
+  args.kv = plan.kv;
+  args.scores = plan.scores;
+  args.sequences = plan.sequence_list();
+  return args;
+}
+
+bool decodes(const AttentionPlan& plan, const kernels::Sequence& sequence) {
+  kernels::AttentionForwardArgs args = forward_args(plan);
+  args.sequences = {&sequence, 1};
+  return kernels::decode_takes(args);
+}
+
+// The sequences that decode, or the others; those left out stay in the list, without rows, so that numbers do not shift.
+std::vector<kernels::Sequence> only(const AttentionPlan& plan, bool decoding) {
+  std::vector<kernels::Sequence> list = plan.sequences;
+  for (kernels::Sequence& sequence : list) {
+    if (decodes(plan, sequence) != decoding) sequence.q_len = 0;
+  }
+  return list;
+}
+
+}  // namespace
+
+Route route_of(const kernels::Table& table, const AttentionPlan& plan) {
+  if (plan.mixing.kind != Mixing::none || !table.attention_forward) return Route::composed;
+  if (!table.attention_decode) return Route::forward;
+  int64_t decoding = 0;
+  for (const kernels::Sequence& sequence : plan.sequences) decoding += decodes(plan, sequence);
+  if (decoding == 0) return Route::forward;
+  return decoding == static_cast<int64_t>(plan.sequences.size()) ? Route::decode : Route::split;
+}
+
+void run_forward(const AttentionPlan& plan, const Tensor& o, const Tensor& lse) {
+  const AttentionSizes& size = plan.size;
+  if (size.batch == 0 || size.rows == 0) return;
+  const kernels::Table& table = kernels::cpu();
+  kernels::AttentionForwardArgs args = forward_args(plan);
+  args.o = heads_view(size, o);
+  if (lse) args.lse = lse_view(size, lse);
+  switch (route_of(table, plan)) {
+    case Route::forward: table.attention_forward(args); return;
+    case Route::decode: table.attention_decode(args); return;
+    case Route::composed: composed_forward(args, plan.mixing); return;
+    case Route::split:
+      // Each sequence by its own size, never by its neighbours': the batch must not change a bit.
+      const std::vector<kernels::Sequence> few = only(plan, true), many = only(plan, false);
+      args.sequences.data = few.data();
+      table.attention_decode(args);
+      args.sequences.data = many.data();
+      table.attention_forward(args);
+  }
+}
+
+}  // namespace mh::detail

@@ -1,0 +1,18 @@
+// Which kernel a planned call runs on, and running it. Internal to ops.
+#pragma once
+
+#include <string>
+
+#include "multihead/kernels/table.h"
+#include "multihead/ops/attention_plan.h"
+
+namespace mh::detail {
+
+enum class Route { forward, decode, split, composed };  // split: some sequences of a packed batch decode, the others do not
+
+Route route_of(const kernels::Table& table, const AttentionPlan& plan);
+
+// Runs the plan into o and lse (which may be empty), already checked.
+void run_forward(const AttentionPlan& plan, const Tensor& o, const Tensor& lse);
+
+}  // namespace mh::detail
