@@ -5,10 +5,10 @@ add_library(mh_flags INTERFACE)
 target_include_directories(mh_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(mh_flags INTERFACE -Wall -Wextra -Wno-psabi -ffp-contract=off)
 
-# mh_layer(base DEPENDS … [INTERNAL]): object library of every source directly in the folder. What an INTERNAL layer
-# defines never leaves the shared library; of the others the version script (cmake/exports.map) lets our names through.
+# mh_layer(base DEPENDS …): object library of every source directly in the folder. What leaves the shared library is
+# decided in one place, the version script cmake/exports.map.
 function(mh_layer name)
-  cmake_parse_arguments(arg "INTERNAL" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "DEPENDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/isa_[a-z0-9_]+\\.cpp$")
   if(NOT sources)
@@ -19,9 +19,6 @@ function(mh_layer name)
   target_link_libraries(mh_${name} PUBLIC mh_flags fmt::fmt Threads::Threads)
   target_compile_options(mh_${name} PRIVATE -fno-semantic-interposition)
   set_target_properties(mh_${name} PROPERTIES VISIBILITY_INLINES_HIDDEN ON)
-  if(arg_INTERNAL)
-    set_target_properties(mh_${name} PROPERTIES CXX_VISIBILITY_PRESET hidden)
-  endif()
   foreach(below ${arg_DEPENDS})
     target_link_libraries(mh_${name} PUBLIC mh_${below})
   endforeach()
