@@ -121,6 +121,8 @@ std::vector<AttentionResult> merge_backward(const std::vector<AttentionResult>& 
 // counted inside each, Tk of the longest; what lies past a sequence's end is 0.
 Tensor attention_weights(const Tensor& q, const Tensor& k, const Tensor& lse, const AttentionOptions& options = {},
                          const std::vector<int32_t>& heads = {}, const std::vector<int32_t>& rows = {});
+void attention_weights_into(const Tensor& weights, const Tensor& q, const Tensor& k, const Tensor& lse, const AttentionOptions& options,
+                            const std::vector<int32_t>& heads, const std::vector<int32_t>& rows);
 
 struct AttentionStatistics {
   Tensor entropy;      // f32 (B, H, Tq), nats

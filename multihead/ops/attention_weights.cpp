@@ -12,7 +12,15 @@ using detail::AttentionPlan;
 
 constexpr int kMostTop = 64;
 
-AttentionPlan plan_rebuild(std::string_view op, const Tensor& q, const Tensor& k, const Tensor& lse, const AttentionOptions& options) {
+// What a call leaves behind: the weights are exp(s - lse).
+struct Rebuilt {
+  const Tensor& q;
+  const Tensor& k;
+  const Tensor& lse;
+};
+
+AttentionPlan plan_rebuild(std::string_view op, const Rebuilt& call, const AttentionOptions& options) {
+  const auto& [q, k, lse] = call;
   AttentionPlan plan = detail::plan_attention(op, {q, k, Tensor{}, options});
   const Shape shape = detail::lse_shape(plan.size);
   const detail::CallShapes shapes{&q, &k};
@@ -23,14 +31,14 @@ AttentionPlan plan_rebuild(std::string_view op, const Tensor& q, const Tensor& k
 }
 
 // The chosen numbers, or all below `count`.
-std::vector<int32_t> chosen(std::string_view what, const std::vector<int32_t>& list, int64_t count) {
+std::vector<int32_t> chosen(std::string_view op, std::string_view what, const std::vector<int32_t>& list, int64_t count) {
   if (list.empty()) {
     std::vector<int32_t> all(static_cast<size_t>(count));
     std::iota(all.begin(), all.end(), 0);
     return all;
   }
   for (const int32_t n : list) {
-    check(n >= 0 && n < count, "attention_weights: {} {} is asked for; expected 0 to {}", what, n, count - 1);
+    check(n >= 0 && n < count, "{}: {} {} is asked for; expected 0 to {}", op, what, n, count - 1);
   }
   return list;
 }
@@ -46,31 +54,60 @@ Args common_args(const AttentionPlan& plan, const Tensor& lse) {
   return args;
 }
 
+class WeightsPlan {
+ public:
+  WeightsPlan(std::string_view op, const Rebuilt& call, const AttentionOptions& options, const std::vector<int32_t>& heads,
+              const std::vector<int32_t>& rows)
+      : plan_(plan_rebuild(op, call, options)), heads_(chosen(op, "head", heads, plan_.size.H)),
+        rows_(chosen(op, "row", rows, plan_.size.Tq)), args_(common_args<kernels::AttentionWeightsArgs>(plan_, call.lse)) {
+    args_.heads = heads_.data();
+    args_.head_count = static_cast<int64_t>(heads_.size());
+    args_.rows = rows_.data();
+    args_.row_count = static_cast<int64_t>(rows_.size());
+  }
+
+  Shape shape() const { return {plan_.size.sequences, args_.head_count, args_.row_count, plan_.size.Tk}; }
+
+  void run(const Tensor& weights) const {
+    kernels::AttentionWeightsArgs args = args_;
+    args.weights = weights.view();
+    const kernels::Table& table = kernels::cpu();
+    if (plan_.mixing.kind != detail::Mixing::none || !table.attention_weights) {
+      detail::composed_weights(args, plan_.mixing);
+    } else {
+      table.attention_weights(args);
+    }
+  }
+
+ private:
+  AttentionPlan plan_;
+  std::vector<int32_t> heads_, rows_;
+  kernels::AttentionWeightsArgs args_;
+};
+
 }  // namespace
 
 Tensor attention_weights(const Tensor& q, const Tensor& k, const Tensor& lse, const AttentionOptions& options,
                          const std::vector<int32_t>& heads, const std::vector<int32_t>& rows) {
-  const AttentionPlan plan = plan_rebuild("attention_weights", q, k, lse, options);
-  const std::vector<int32_t> head_list = chosen("head", heads, plan.size.H), row_list = chosen("row", rows, plan.size.Tq);
-  auto args = common_args<kernels::AttentionWeightsArgs>(plan, lse);
-  args.heads = head_list.data();
-  args.head_count = static_cast<int64_t>(head_list.size());
-  args.rows = row_list.data();
-  args.row_count = static_cast<int64_t>(row_list.size());
+  const WeightsPlan plan("attention_weights", {q, k, lse}, options, heads, rows);
 
-  Tensor weights = empty({plan.size.sequences, args.head_count, args.row_count, plan.size.Tk});
-  args.weights = weights.view();
-  const kernels::Table& table = kernels::cpu();
-  if (plan.mixing.kind != detail::Mixing::none || !table.attention_weights) {
-    detail::composed_weights(args, plan.mixing);
-  } else {
-    table.attention_weights(args);
-  }
+  Tensor weights = empty(plan.shape());
+  plan.run(weights);
   return weights;
 }
 
+void attention_weights_into(const Tensor& weights, const Tensor& q, const Tensor& k, const Tensor& lse, const AttentionOptions& options,
+                            const std::vector<int32_t>& heads, const std::vector<int32_t>& rows) {
+  constexpr std::string_view op = "attention_weights_into";
+  const WeightsPlan plan(op, {q, k, lse}, options, heads, rows);
+  detail::check_rows(op, "weights", weights, plan.shape(), DType::f32);
+  detail::check_apart(op, "weights", weights, {q, k, Tensor{}, options});
+  check(!overlaps(weights, lse), "{}: weights share memory with lse; expected memory of their own; weights are {}", op, weights.shape());
+  plan.run(weights);
+}
+
 AttentionStatistics attention_statistics(const Tensor& q, const Tensor& k, const Tensor& lse, const AttentionOptions& options, int top) {
-  const AttentionPlan plan = plan_rebuild("attention_statistics", q, k, lse, options);
+  const AttentionPlan plan = plan_rebuild("attention_statistics", {q, k, lse}, options);
   check(top >= 0 && top <= kMostTop, "attention_statistics: the top {} keys are asked for; expected 0 to {}; {}", top, kMostTop,
         detail::CallShapes{&q, &k});
   const detail::AttentionSizes& s = plan.size;

@@ -1,0 +1,142 @@
+/* The C ABI: attention on the caller's arrays. What every option means: docs/semantics.md. C99, no allocation by the caller. */
+#ifndef MULTIHEAD_C_H
+#define MULTIHEAD_C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MH_API __attribute__((visibility("default")))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Every function that can fail returns one of these; mh_last_error() then holds one sentence, and nothing was written. */
+typedef enum mh_status {
+  MH_OK = 0,
+  MH_INVALID_ARGUMENT = 1,
+  MH_UNSUPPORTED = 2,
+  MH_IO = 3,
+  MH_INTERNAL = 4,
+  MH_OUT_OF_MEMORY = 5
+} mh_status;
+
+typedef enum mh_dtype { MH_F32 = 0, MH_BF16 = 1, MH_F16 = 2, MH_F64 = 3, MH_I8 = 4, MH_U8 = 5, MH_I32 = 6, MH_I64 = 7, MH_BOOL = 8 } mh_dtype;
+typedef enum mh_similarity { MH_DOT = 0, MH_COSINE = 1, MH_EUCLIDEAN = 2 } mh_similarity;
+
+#define MH_MAX_RANK 6
+
+/* Where an array lies. Sizes and strides count elements; the first `rank` of them are read. */
+typedef struct mh_array {
+  void* data;
+  int32_t dtype; /* mh_dtype */
+  int32_t rank;
+  int64_t extent[MH_MAX_RANK];
+  int64_t stride[MH_MAX_RANK];
+} mh_array;
+
+/* A dense array: the last axis has stride 1. Reads `rank` extents, at most MH_MAX_RANK. */
+MH_API mh_array mh_dense(void* data, mh_dtype dtype, int32_t rank, const int64_t* extent);
+
+/* Zero-filled with `size` set, it asks for plain attention with scale 1/sqrt(Dk). A null array is an option not taken.
+   `size` is sizeof of the struct the caller was compiled with: a shorter one is filled up with zeros, of a longer one the
+   rest must be zero, or the call is refused as asking for what this version does not know. So for every struct here. */
+typedef struct mh_attention_options {
+  size_t size;
+  int32_t similarity; /* mh_similarity */
+  int32_t has_scale;  /* scale counts; refused with MH_COSINE */
+  float scale;
+  float tau;            /* MH_COSINE: 0 counts as 1 */
+  const mh_array* taus; /* MH_COSINE: f32 (H), in place of tau */
+  float cap;            /* > 0: cap * tanh(s / cap) */
+  float dropout;        /* 0 to 1 */
+  uint64_t dropout_seed;
+
+  int32_t causal;     /* keeps key <= position of the query */
+  int32_t has_offset; /* query i sits at offset + i; else at (keys - queries) + i */
+  int64_t offset;
+  const mh_array* offsets; /* i32 (B), in place of offset */
+  int32_t has_window;      /* keeps position - window_left <= key <= position + window_right; -1: unbounded */
+  int32_t has_prefix;      /* causal, but the first `prefix` keys are seen by all */
+  int64_t window_left, window_right, prefix;
+  const mh_array* prefixes;        /* i32 (B), in place of prefix */
+  const mh_array* lengths;         /* i32 (B): keys of each sequence */
+  const mh_array* keep;            /* u8 or bool, broadcastable to (B, H, Tq, Tk): kept where non-zero */
+  const mh_array* drop;            /* the same: dropped where non-zero */
+  const mh_array* query_documents; /* i32 (B, Tq); null: the document of the key at the query's position */
+  const mh_array* key_documents;   /* i32 (B, Tk) */
+
+  const mh_array* bias;         /* f32, bf16 or f16, broadcastable to (B, H, Tq, Tk) */
+  const mh_array* alibi_slopes; /* f32 (H) */
+  const mh_array* t5_table;     /* f32 (buckets, H) */
+  int64_t t5_max_distance;      /* 0 counts as 128 */
+  int32_t t5_one_directional;
+  int32_t reserved; /* 0 */
+  const mh_array* sink;     /* f32 (H) */
+  const mh_array* head_mix; /* f32 (H, H) */
+  const mh_array* key_mix;  /* f32 (Tk, Tk) */
+
+  const mh_array* cu_seqlens_q; /* both: a packed batch, i32 (sequences + 1), first 0 */
+  const mh_array* cu_seqlens_k;
+} mh_attention_options;
+
+/* q (B, H, Tq, Dk), k (B, Hkv, Tk, Dk), v (B, Hkv, Tk, Dv), o (B, H, Tq, Dv) of one float type, last stride 1; packed
+   (T, H, D). lse f32 (B, H, Tq), packed (H, T). */
+typedef struct mh_attention_call {
+  size_t size;
+  const mh_array *q, *k, *v;
+  const mh_array *o, *lse;     /* forward: written, lse may be null; backward: read */
+  const mh_array *d_o, *d_lse; /* backward: d_lse may be null */
+} mh_attention_call;
+
+/* options may be null. */
+MH_API mh_status mh_attention_forward(const mh_attention_call* call, const mh_attention_options* options);
+
+/* Where gradients go; null: not wanted. Types and shapes of what they belong to, f32 but for dq, dk, dv. */
+typedef struct mh_attention_gradients {
+  size_t size;
+  const mh_array *dq, *dk, *dv;
+  const mh_array *dbias, *dslopes, *dtable, *dsink;
+  const mh_array* dtau; /* f32 (H) */
+  const mh_array* dmix;
+} mh_attention_gradients;
+MH_API mh_status mh_attention_backward(const mh_attention_call* call, const mh_attention_options* options,
+                                       const mh_attention_gradients* gradients);
+
+/* Chosen heads and rows; null lists mean all. */
+typedef struct mh_attention_choice {
+  size_t size;
+  const int32_t *heads, *rows;
+  int64_t head_count, row_count;
+} mh_attention_choice;
+/* weights: f32 (B, heads, rows, Tk), before dropout. Reads q, k and lse of the call. choice may be null. */
+MH_API mh_status mh_attention_weights(const mh_attention_call* call, const mh_attention_options* options,
+                                      const mh_attention_choice* choice, const mh_array* weights);
+
+typedef struct mh_explanation {
+  size_t size;
+  int64_t flops, bytes, scratch;
+  int32_t composed;
+  char kernel[32], rung[32];
+  char why[256]; /* why not a faster one; cut to fit */
+} mh_explanation;
+/* What mh_attention_forward would do: reads the arrays of lengths and documents, not q, k, v. */
+MH_API mh_status mh_attention_explain(const mh_attention_call* call, const mh_attention_options* options, mh_explanation* out);
+
+/* Of this thread's last call that failed; "" where none did. Valid until the next one fails. */
+MH_API const char* mh_last_error(void);
+MH_API const char* mh_version(void);
+
+MH_API int32_t mh_threads(void);
+MH_API mh_status mh_set_threads(int32_t count); /* 1 to 1024 */
+/* The caller's threads: run must call task(context, i) once for each i below count, started in ascending order, and return when all
+   are done. A null run gives the work back to the library's own threads. */
+typedef void (*mh_task)(void* context, int64_t index);
+typedef void (*mh_run)(void* self, int64_t count, mh_task task, void* context);
+MH_API mh_status mh_set_executor(mh_run run, void* self);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
