@@ -3,14 +3,20 @@
 
 #include <sys/mman.h>
 
-#include <cstdint>
 #include <cstdlib>
 #include <new>
 
 namespace mh {
 
+namespace {
+
+// No process has more addresses; asking for them ends a sanitizer's process instead of failing.
+constexpr size_t kMostBytes = size_t{1} << 47;
+
+}  // namespace
+
 void* allocate_bytes(size_t bytes) {
-  if (bytes > static_cast<size_t>(INT64_MAX) - kHugePage) throw std::bad_alloc();
+  if (bytes > kMostBytes) throw std::bad_alloc();
   const bool huge = bytes >= kHugePage;
   const size_t rounded = bytes == 0 ? kCacheLine : (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
   void* data = nullptr;
