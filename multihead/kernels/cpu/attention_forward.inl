@@ -90,13 +90,13 @@ inline void remember_kept(const float* s, int64_t count, float* kept) {
   }
 }
 
-// o += p · v pair by pair, so that a non-finite value reaches only the rows that keep its key.
+// sums (width of v, lanes) += p · v pair by pair, so that a non-finite value reaches only the rows that keep its key.
 template <int N>
-inline void add_values_carefully(ForwardState& state, Rows v, int64_t count, int64_t value_width, const float* p, const float* kept) {
+inline void add_values_carefully(float* sums, Rows v, int64_t count, int64_t value_width, const float* p, const float* kept) {
   constexpr int64_t width = N * kLanes;
   for (int64_t d = 0; d < value_width; ++d) {
     for (int n = 0; n < N; ++n) {
-      float* out = state.o + d * width + n * kLanes;
+      float* out = sums + d * width + n * kLanes;
       V o = hn::LoadU(f32, out);
       for (int64_t j = 0; j < count; ++j) {
         const int64_t at = j * width + n * kLanes;
@@ -128,7 +128,7 @@ void forward_tile(const Scores& scores, const Sizes& sizes, ForwardState& state,
   raise_top<N>(state, sizes.value_width, top);
   exponentiate<N>(state, count, room.factors, room.s);
   if (careful) {
-    add_values_carefully<N>(state, v, count, sizes.value_width, room.s, kept);
+    add_values_carefully<N>(state.o, v, count, sizes.value_width, room.s, kept);
   } else {
     add_product<N>(state.o, sizes.value_width, v.data, 1, v.stride, room.s, N * kLanes, count);
   }

@@ -193,6 +193,7 @@ void gemm_of(const GemmArgs& args) {
   for (int64_t row = 0; row < m; row += rows_at_a_time) {
     const PackedRows rows{a, row, smaller(rows_at_a_time, m - row)};
     if (!as_it_is) pack_rows_of<T>(args, row, rows.rows, a);
+    if (!args.packed && m <= kTileRows && args.w.stride[1] == 1) return stream_plain<T>(args, a, m);
     for (int64_t panel = 0; panel < panels.count(); panel += panels_at_a_time) {
       const int64_t count = smaller(panels_at_a_time, panels.count() - panel);
       if (pack) pack_panels<T>(args.w, args.k, panels, panel, count, w);

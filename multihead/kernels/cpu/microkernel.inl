@@ -27,20 +27,28 @@ HWY_INLINE void accumulate(V (&acc)[R][N], const float* HWY_RESTRICT a, int64_t 
   }
 }
 
-// Calls body<R>(first) over `count` rows: full tiles, then what is left in tiles of 4, 2 and 1.
-template <class Body>
+// Rows of a tile that is N vectors wide.
+template <int N>
+constexpr int tile_rows() {
+  return N <= kTileVectors ? kTileRows : kTileRows * kTileVectors / N;
+}
+
+// Calls body<R>(first) over `count` rows: full tiles of `Full` rows, then what is left in tiles of 4, 2 and 1.
+template <int Full = kTileRows, class Body>
 HWY_INLINE void for_row_tiles(int64_t count, Body&& body) {
   int64_t r = 0;
-  for (; r + kTileRows <= count; r += kTileRows) body.template operator()<kTileRows>(r);
-  if constexpr (kTileRows > 4) {
+  for (; r + Full <= count; r += Full) body.template operator()<Full>(r);
+  if constexpr (Full > 4) {
     if (r + 4 <= count) {
       body.template operator()<4>(r);
       r += 4;
     }
   }
-  if (r + 2 <= count) {
-    body.template operator()<2>(r);
-    r += 2;
+  if constexpr (Full > 2) {
+    if (r + 2 <= count) {
+      body.template operator()<2>(r);
+      r += 2;
+    }
   }
   if (r < count) body.template operator()<1>(r);
 }
@@ -49,7 +57,7 @@ HWY_INLINE void for_row_tiles(int64_t count, Body&& body) {
 template <int N>
 HWY_INLINE void add_product(float* HWY_RESTRICT c, int64_t rows, const float* HWY_RESTRICT a, int64_t row, int64_t step,
                             const float* HWY_RESTRICT b, int64_t width, int64_t count) {
-  for_row_tiles(rows, [&]<int R>(int64_t first) HWY_ATTR __attribute__((always_inline)) {
+  for_row_tiles<tile_rows<N>()>(rows, [&]<int R>(int64_t first) HWY_ATTR __attribute__((always_inline)) {
     V acc[R][N];
     float* out = c + first * width;
 #pragma GCC unroll 16
@@ -62,4 +70,17 @@ HWY_INLINE void add_product(float* HWY_RESTRICT c, int64_t rows, const float* HW
 #pragma GCC unroll 8
       for (int n = 0; n < N; ++n) hn::StoreU(acc[r][n], f32, out + r * width + n * kLanes);
   });
+}
+
+// The same for any width, a multiple of kLanes: four vectors at a time.
+inline void add_wide_product(float* c, int64_t rows, const float* a, int64_t row, int64_t step, const float* b, int64_t width,
+                             int64_t count) {
+  int64_t at = 0;
+  for (; at + 4 * kLanes <= width; at += 4 * kLanes) add_product<4>(c + at, rows, a, row, step, b + at, width, count);
+  switch ((width - at) / kLanes) {
+    case 3: return add_product<3>(c + at, rows, a, row, step, b + at, width, count);
+    case 2: return add_product<2>(c + at, rows, a, row, step, b + at, width, count);
+    case 1: return add_product<1>(c + at, rows, a, row, step, b + at, width, count);
+    default: return;
+  }
 }

@@ -1,7 +1,9 @@
 // Every body of one instruction set, and its line in the table. Included once by each isa_*.cpp, after MH_RUNG and MH_HIGHWAY.
 
 #include <hwy/highway.h>
+#include <hwy/cache_control.h>
 #include <math.h>
+#include <sched.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -25,12 +27,24 @@ namespace {
 #include "multihead/kernels/cpu/dropout.inl"
 #include "multihead/kernels/cpu/attention_forward.inl"
 #include "multihead/kernels/cpu/attention_tasks.inl"
+#include "multihead/kernels/cpu/attention_order.inl"
+#include "multihead/kernels/cpu/attention_backward_tile.inl"
+#include "multihead/kernels/cpu/attention_backward_bias.inl"
+#include "multihead/kernels/cpu/attention_backward.inl"
+#include "multihead/kernels/cpu/attention_backward_tasks.inl"
+#include "multihead/kernels/cpu/gemm_pack.inl"
+#include "multihead/kernels/cpu/gemm_epilogue.inl"
+#include "multihead/kernels/cpu/gemm_stream.inl"
+#include "multihead/kernels/cpu/gemm.inl"
 #include "multihead/kernels/cpu/limits.inl"
 
 }  // namespace
 
 Table MH_RUNG::refine(Table below) {
   below.attention_forward.run = attention_forward;
+  below.attention_backward.run = attention_backward;
+  below.gemm.run = gemm;
+  below.gemm_pack.run = gemm_pack;
   below.fma_peak.run = fma_loop;
   below.plain_read.run = read_loop;
   return below;

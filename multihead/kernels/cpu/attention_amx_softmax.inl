@@ -1,0 +1,232 @@
+// The vector half of the AMX forward pass: 32 queries in lanes, scores in f32, weights in pairs of bf16.
+
+constexpr int kTileQueries = 32;
+constexpr int64_t kScoreBytes = kTileQueries * 4;  // from one key's scores to the next's
+constexpr int64_t kSlotWords = 2 * kTileFloats;    // weights of 32 keys: two tiles of 16 queries
+constexpr int64_t kSlots = 4;                      // of a block of weights
+constexpr int64_t kMostStepKeys = 64;
+
+// A reference no score is below, for lanes that have kept no key yet: exp2(s - this) overflows and makes them choose one.
+constexpr float kLowest = -3.402823466e38f;
+// A sum past this makes its lane raise the reference: far from overflow, also times values up to 2^100.
+constexpr float kLargestSum = 65536.0f;
+
+// 2^f on [0, 1) to degree 3, relative error 1e-4 (bf16 rounds at 4e-3). The factor is the mean of what truncation to bf16 takes
+// away (2^-8 · (1 - 1/2) / ln 2 over mantissas spread logarithmically): sums of truncated weights are then without bias.
+constexpr float kMeanCut = 1.0028178f;
+constexpr float kShortExp2[] = {0.99992522f, 0.69583354f, 0.22606716f, 0.0780245f};
+
+HWY_INLINE __m512 short_exp2(__m512 t, float by) {
+  const __m512 f = _mm512_reduce_ps(t, 1 | 8);
+  __m512 p = _mm512_set1_ps(kShortExp2[3] * by);
+  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(kShortExp2[2] * by));
+  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(kShortExp2[1] * by));
+  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(kShortExp2[0] * by));
+  return _mm512_scalef_ps(p, t);
+}
+
+// One block of queries, and what it has gathered.
+struct TileQueryBlock {
+  QueryBlock q;
+  uint32_t* words;                  // right operand, tiles[column / 32][query / 16]
+  float* o;                         // tiles[column / 32][even, odd][query / 16] of Σ weights · v, columns as rows
+  float factor[kTileQueries];       // of each query: turns a product into units of log 2 (before a cap: over cap)
+  alignas(64) float top[kTileQueries], sum[kTileQueries];
+};
+
+// A step of keys on its way through the pipeline.
+struct TileStep {
+  int64_t first;
+  KeySpan keys;        // of those, the ones that rows can reach
+  TileKind kind;
+  float factor;        // turns what stands in s into units of log 2
+  const uint32_t *k, *v;
+  bool unclean;        // v has non-finite elements
+};
+
+// The softmax of one step in slices of two keys, to be spread between tile products.
+struct Slices {
+  __m512 top0, top1, sum0, sum1, factor;
+  const float* s;
+  uint32_t* p;
+  int done = 0;
+
+  HWY_INLINE Slices(const TileQueryBlock& state, float by, const float* scores, uint32_t* weights)
+      : top0(_mm512_load_ps(state.top)), top1(_mm512_load_ps(state.top + 16)), sum0(_mm512_load_ps(state.sum)),
+        sum1(_mm512_load_ps(state.sum + 16)), factor(_mm512_set1_ps(by)), s(scores), p(weights) {}
+
+  HWY_INLINE void slice(int n) {
+    const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
+    const float* at = s + n * 2 * kTileQueries;
+    const __m512 a0 = weigh(at, top0), b0 = weigh(at + 16, top1), a1 = weigh(at + 32, top0), b1 = weigh(at + 48, top1);
+    const __m512i a = truncate_pairs(a0, a1), b = truncate_pairs(b0, b1);
+    // The sums take the weights as truncated: what multiplies v then adds up to one.
+    sum0 = _mm512_add_ps(sum0, _mm512_castsi512_ps(_mm512_slli_epi32(a, 16)));
+    sum1 = _mm512_add_ps(sum1, _mm512_castsi512_ps(_mm512_slli_epi32(b, 16)));
+    sum0 = _mm512_add_ps(sum0, _mm512_castsi512_ps(_mm512_and_si512(a, upper)));
+    sum1 = _mm512_add_ps(sum1, _mm512_castsi512_ps(_mm512_and_si512(b, upper)));
+    uint32_t* to = p + n / 16 * kSlotWords + n % 16 * 16;
+    _mm512_store_si512(to, a);
+    _mm512_store_si512(to + kTileFloats, b);
+  }
+
+  // Slices [kFrom, kTo), unrolled.
+  template <int kFrom, int kTo>
+  HWY_INLINE void range() {
+    if constexpr (kFrom < kTo) {
+      slice(kFrom);
+      range<kFrom + 1, kTo>();
+    }
+  }
+
+  HWY_INLINE void finish(TileQueryBlock& state, int count) {
+    for (; done < count; ++done) slice(done);
+    _mm512_store_ps(state.sum, sum0);
+    _mm512_store_ps(state.sum + 16, sum1);
+  }
+
+ private:
+  HWY_INLINE __m512 weigh(const float* at, __m512 top) const {
+    return short_exp2(_mm512_fmsub_ps(_mm512_load_ps(at), factor, top), kMeanCut);
+  }
+};
+
+// after<N>(): tile product N of a step has been issued. Beside a softmax of kCount slices whose products are counted at
+// compile time, the slices that fall to it run.
+struct Alone {
+  template <int N>
+  HWY_INLINE void after() {}
+};
+template <int kCount, int kProducts>
+struct Beside {
+  Slices& slices;
+
+  template <int N>
+  HWY_INLINE void after() {
+    slices.range<N * kCount / kProducts, (N + 1) * kCount / kProducts>();
+    slices.done = (N + 1) * kCount / kProducts;
+  }
+};
+// Likewise where the products are counted at run time: `several` slices after each `every` products.
+template <int kCount>
+struct Paced {
+  Slices& slices;
+  int every, several, waited = 0;
+
+  HWY_INLINE Paced(Slices& all, int products)
+      : slices(all), every(products > kCount ? products / kCount : 1), several((kCount + products - 1) / products) {}
+
+  template <int N>
+  HWY_INLINE void after() {
+    if (++waited < every) return;
+    waited = 0;
+    for (int n = 0; n < several && slices.done < kCount; ++n) slices.slice(slices.done++);
+  }
+};
+
+// Products become scores: units, similarity, cap, biases, masks; keys out of reach become -inf. Sets step.factor.
+inline void score_step(const Scores& scores, const TileQueryBlock& state, const float* square, int64_t step_keys,
+                       const ScoreRoom& room, float* s, TileStep& step) {
+  for (int64_t r = 0; r < step_keys; ++r) {
+    const int64_t j = step.first + r;
+    if (j >= step.keys.begin && j < step.keys.end) continue;
+    _mm512_store_ps(s + r * kTileQueries, _mm512_set1_ps(kNone));
+    _mm512_store_ps(s + r * kTileQueries + 16, _mm512_set1_ps(kNone));
+  }
+  float* at = s + (step.keys.begin - step.first) * kTileQueries;
+  const ScoreUnits units = units_of(scores, state.q.head);
+  V top[2];
+  // Masks alone leave the unit as it is: -inf times a positive factor stays -inf.
+  const bool only_masks = scores.similarity == Similarity::dot && units.query > 0 && scores.cap <= 0 && !scores.relative && !scores.bias;
+  step.factor = only_masks ? units.query : 1.0f;
+  if (!only_masks) {
+    for (int64_t r = 0; r < step.keys.end - step.keys.begin; ++r) {
+      const float of_key = scores.similarity == Similarity::dot ? 0 : square[step.keys.begin - step.first + r];
+      const __m512 factor = _mm512_set1_ps(scores.similarity == Similarity::cosine ? inverse_norm(of_key) : 1.0f);
+      const __m512 offset = _mm512_set1_ps(scores.similarity == Similarity::euclidean ? units.square * of_key : 0.0f);
+      for (int lane = 0; lane < kTileQueries; lane += 16) {
+        float* x = at + r * kTileQueries + lane;
+        const __m512 by = _mm512_mul_ps(_mm512_loadu_ps(state.factor + lane), factor);
+        const __m512 plus = _mm512_add_ps(_mm512_loadu_ps(state.q.offset + lane), offset);
+        _mm512_store_ps(x, _mm512_fmadd_ps(_mm512_load_ps(x), by, plus));
+      }
+    }
+  }
+  if (has_pass(scores, step.kind)) apply_scores<2>(scores, state.q, step.keys, step.kind, room, at, top);
+}
+
+// The largest score of each lane in a step.
+HWY_INLINE __m512 step_top(const float* s, int64_t step_keys, float factor) {
+  __m512 top = _mm512_set1_ps(kNone);
+  for (int64_t r = 0; r < step_keys; ++r) top = _mm512_max_ps(top, _mm512_load_ps(s + r * kTileQueries));
+  return _mm512_mul_ps(top, _mm512_set1_ps(factor));
+}
+
+HWY_INLINE void shrink_words(uint32_t* words, __m512 by) {
+  const __m512i x = _mm512_load_si512(words), upper = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
+  const __m512 low = _mm512_mul_ps(_mm512_castsi512_ps(_mm512_slli_epi32(x, 16)), by);
+  const __m512 high = _mm512_mul_ps(_mm512_castsi512_ps(_mm512_and_si512(x, upper)), by);
+  _mm512_store_si512(words, truncate_pairs(low, high));
+}
+
+// Raises the reference of 16 lanes so that the step's scores, and the sum so far, come near 1. Lanes that have gathered something
+// move by whole powers of two, so that what is gathered (o, and `slots` of weights on their way) shrinks exactly.
+inline void raise_half(TileQueryBlock& state, int half, __mmask16 lanes, __m512 highest, int64_t across_v, uint32_t* weights,
+                       int64_t slots) {
+  const __m512 top = _mm512_load_ps(state.top + 16 * half), sum = _mm512_load_ps(state.sum + 16 * half);
+  const __mmask16 fresh = lanes & _mm512_cmp_ps_mask(sum, _mm512_setzero_ps(), _CMP_EQ_OQ);
+  const __mmask16 moved = lanes & static_cast<__mmask16>(~fresh);
+  __m512 by = _mm512_max_ps(_mm512_sub_ps(highest, top), _mm512_getexp_ps(sum));
+  by = _mm512_max_ps(_mm512_roundscale_ps(by, 2 | 8), _mm512_setzero_ps());
+  __m512 raised = _mm512_mask_add_ps(top, moved, top, by);
+  raised = _mm512_mask_max_ps(raised, fresh, highest, _mm512_set1_ps(kLowest));
+  _mm512_store_ps(state.top + 16 * half, raised);
+  if (!moved) return;
+  const __m512 one = _mm512_set1_ps(1.0f);
+  const __m512 shrink = _mm512_mask_scalef_ps(one, moved, one, _mm512_sub_ps(_mm512_setzero_ps(), by));
+  _mm512_store_ps(state.sum + 16 * half, _mm512_mul_ps(sum, shrink));
+  for (int64_t tile = half; tile < 4 * across_v; tile += 2) {
+    for (int r = 0; r < 16; ++r) {
+      float* o = state.o + tile * kTileFloats + 16 * r;
+      _mm512_store_ps(o, _mm512_mul_ps(_mm512_load_ps(o), shrink));
+    }
+  }
+  for (int64_t slot = 0; slot < slots; ++slot)
+    for (int r = 0; r < 16; ++r) shrink_words(weights + slot * kSlotWords + half * kTileFloats + 16 * r, shrink);
+}
+
+// Zeroes the weights that dropout drops; the sums have taken them.
+inline void drop_weights(const Scores& scores, const QueryBlock& q, int64_t first, int64_t count, uint32_t* p) {
+  const U u32;
+  const bool all = scores.dropout_threshold >= 65536;
+  const __m512i threshold = _mm512_set1_epi16(static_cast<int16_t>(scores.dropout_threshold));
+  for (int64_t octet = 0; octet < count / 8; ++octet) {
+    for (int half = 0; half < 2; ++half) {
+      const UV row = hn::Iota(u32, static_cast<uint32_t>(q.first) + static_cast<uint32_t>(16 * half));
+      UV words[4];
+      dropout_words(scores.dropout_seed, q.sequence, q.head, row, first / 8 + octet, words);
+      uint32_t* at = p + octet / 4 * kSlotWords + half * kTileFloats + octet % 4 * 64;
+      for (int n = 0; n < 4; ++n) {
+        const __mmask32 kept = all ? 0 : _mm512_cmpge_epu16_mask(words[n].raw, threshold);
+        _mm512_store_si512(at + 16 * n, _mm512_maskz_mov_epi16(kept, _mm512_load_si512(at + 16 * n)));
+      }
+    }
+  }
+}
+
+// Adds the non-finite values of a step, zeros in its tiles, to the rows that keep their keys.
+inline void add_non_finite(const TileRows& v, const TileStep& step, const float* s, float* o) {
+  for (int64_t j = step.keys.begin; j < step.keys.end; ++j) {
+    for (int64_t d = 0; d < v.width; ++d) {
+      const uint16_t bits = v.at[j * v.stride + d];
+      if ((bits & 0x7f80) != 0x7f80) continue;
+      const __m512 x = _mm512_castsi512_ps(_mm512_set1_epi32(static_cast<int>(static_cast<uint32_t>(bits) << 16)));
+      for (int half = 0; half < 2; ++half) {
+        const __m512 score = _mm512_load_ps(s + (j - step.first) * kTileQueries + 16 * half);
+        const __mmask16 kept = _mm512_cmp_ps_mask(score, _mm512_set1_ps(kNone), _CMP_NEQ_UQ);
+        float* at = o + (d / 32 * 4 + d % 2 * 2 + half) * kTileFloats + d % 32 / 2 * 16;
+        _mm512_store_ps(at, _mm512_mask_add_ps(_mm512_load_ps(at), kept, _mm512_load_ps(at), x));
+      }
+    }
+  }
+}

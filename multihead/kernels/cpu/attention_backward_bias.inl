@@ -1,0 +1,37 @@
+// Gradients of the biases: ds summed over the axes along which a bias repeats.
+
+// Adds the tile of ds (keys, width) to dbias (B, H, Tq, Tk), whose strides are 0 along repeated axes.
+inline void add_dense_bias(const View& dbias, const QueryBlock& q, KeySpan keys, const float* ds, float* rows_room) {
+  const int64_t count = keys.end - keys.begin, width = q.width();
+  float* base = static_cast<float*>(dbias.data) + q.sequence * dbias.stride[0] + q.head * dbias.stride[1] +
+                q.first * dbias.stride[2] + keys.begin * dbias.stride[3];
+  if (dbias.stride[2] == 0 || dbias.stride[3] != 1) {
+    for (int64_t j = 0; j < count; ++j)
+      for (int r = 0; r < q.count; ++r) base[r * dbias.stride[2] + j * dbias.stride[3]] += ds[j * width + r];
+    return;
+  }
+  for (int n = 0; n < q.vectors; ++n) {
+    float* rows[kLanes];
+    for (int r = 0; r < kLanes; ++r) rows[r] = rows_room + r * kBlockKeys;
+    columns_to_rows(ds + n * kLanes, width, count, hn::Set(f32, 1.0f), rows);
+    for (int r = 0; r < kLanes && n * kLanes + r < q.count; ++r) {
+      float* to = base + (n * kLanes + r) * dbias.stride[2];
+      int64_t j = 0;
+      for (; j + kLanes <= count; j += kLanes) hn::StoreU(hn::Add(hn::LoadU(f32, to + j), hn::LoadU(f32, rows[r] + j)), f32, to + j);
+      for (; j < count; ++j) to[j] += rows[r][j];
+    }
+  }
+}
+
+// Adds the tile to `relative`, indexed by distance: entry 0 is the distance of position `first_position` from key `last_key`.
+// It has room for a block of lanes past the last distance.
+inline void add_relative_bias(const QueryBlock& q, KeySpan keys, int64_t first_position, int64_t last_key, const float* ds, float* relative) {
+  const int64_t width = q.width();
+  for (int64_t j = keys.begin; j < keys.end; ++j) {
+    float* at = relative + (q.position - first_position) + (last_key - j);
+    for (int n = 0; n < q.vectors; ++n) {
+      const V x = hn::LoadU(f32, ds + (j - keys.begin) * width + n * kLanes);
+      hn::StoreU(hn::Add(hn::LoadU(f32, at + n * kLanes), x), f32, at + n * kLanes);
+    }
+  }
+}

@@ -1,0 +1,157 @@
+// The tasks of the backward pass, and what they leave to be summed at the end.
+
+inline BackwardRoom take_backward_room(Scratch& scratch, const Scores& scores) {
+  const auto tile = [&] { return take<float>(scratch, kBlockKeys * kMaxQueries); };
+  float *p = tile(), *ds = tile(), *kept = tile();
+  return {p, ds, kept, scores.dropout_threshold > 0 ? tile() : nullptr, take_score_room(scratch, scores.cap > 0)};
+}
+
+inline float* take_zeros(Scratch& scratch, int64_t count) {
+  float* zeros = take<float>(scratch, count);
+  memset(zeros, 0, static_cast<size_t>(count) * 4);
+  return zeros;
+}
+
+inline BackwardKeys load_task_keys(const BackwardPlan& plan, int64_t n, int64_t key_head, int64_t part, Scratch& scratch) {
+  const AttentionBackwardArgs& a = plan.a;
+  const Sequence& s = a.sequences.data[n];
+  BackwardKeys keys{};
+  keys.first = part * plan.keys_per_task;
+  keys.count = smaller(plan.keys_per_task, s.k_len - keys.first);
+  const RowSource k = key_source(a.kv, a.scores, s, n, key_head), v = value_source(a.kv, s, n, key_head);
+  keys.k = k.fetch(keys.first, keys.count, k.in_place() ? nullptr : take<float>(scratch, keys.count * plan.sizes.key_width));
+  keys.v = v.fetch(keys.first, keys.count, v.in_place() ? nullptr : take<float>(scratch, keys.count * plan.sizes.value_width));
+  keys.dk = take_zeros(scratch, keys.count * round_up(plan.sizes.key_width, kLanes));
+  keys.dv = take_zeros(scratch, keys.count * round_up(plan.sizes.value_width, kLanes));
+  keys.column_sum = take_zeros(scratch, keys.count);
+  return keys;
+}
+
+inline void write_keys(const BackwardTask& task, float* x) {
+  const AttentionBackwardArgs& a = task.plan.a;
+  const Sequence& s = a.sequences.data[task.n];
+  const int64_t key_width = task.plan.sizes.key_width, value_width = task.plan.sizes.value_width;
+  for (int64_t j = 0; j < task.keys.count; ++j) {
+    const int64_t row = s.k_begin + task.keys.first + j;
+    float* dk = task.keys.dk + j * round_up(key_width, kLanes);
+    if (a.dk) {
+      if (a.scores.similarity != Similarity::dot) {
+        widen_row(a.kv.k.dtype, address(a.kv.k, s.batch, task.key_head, row), key_width, 1, x);
+        const bool euclidean = a.scores.similarity == Similarity::euclidean;
+        finish_row(a.scores.similarity, euclidean ? 0.5f : 1.0f, task.keys.column_sum[j], x, key_width, dk);
+      }
+      narrow_row(a.dk.dtype, dk, key_width, writable(a.dk, s.batch, task.key_head, row));
+    }
+    if (a.dv) narrow_row(a.dv.dtype, task.keys.dv + j * round_up(value_width, kLanes), value_width, writable(a.dv, s.batch, task.key_head, row));
+  }
+}
+
+// Adds the task's sums by distance to those of its head, after the tasks before it.
+inline bool pass_relative(const BackwardTask& task, int64_t head, int64_t distances) {
+  const AttentionBackwardArgs& a = task.plan.a;
+  if (!task.wait_for(task.before(true, false, true))) return false;
+  const int64_t last_key = task.keys.first + task.keys.count - 1;
+  const int64_t first_distance = a.sequences.data[task.n].position - last_key;
+  float* to = a.drelative + head * a.scores.relative_count + first_distance - a.scores.relative_min;
+  for (int64_t d = 0; d < distances; ++d) to[d] += task.relative[d];
+  return true;
+}
+
+inline bool walk_head(BackwardTask& task, int64_t head, BackwardQueries& b, float* rows_room, const float* zeros) {
+  const BackwardPlan& plan = task.plan;
+  const int64_t q_len = plan.a.sequences.data[task.n].q_len, distances = q_len + task.keys.count - 1;
+  if (task.relative) memset(task.relative, 0, static_cast<size_t>(larger(distances, 0) + kMaxQueries) * 4);
+  for (int64_t number = 0; number < plan.blocks(task.n); ++number) {
+    load_block(plan, task.n, head, number, b, rows_room, zeros);
+    backward_block(task, b);
+    if (wants_dq(plan.a) && !pass_dq(task, number, b, rows_room)) return false;
+  }
+  return !task.relative || q_len == 0 || task.keys.count == 0 || pass_relative(task, head, distances);
+}
+
+inline void backward_task(const BackwardPlan& plan, int64_t n, int64_t key_head, int64_t part) {
+  const AttentionBackwardArgs& a = plan.a;
+  const int64_t wide = larger(plan.sizes.key_width, plan.sizes.value_width) + 4;
+  Scratch scratch;
+  BackwardTask task{plan, n, key_head, part, load_task_keys(plan, n, key_head, part, scratch), take_backward_room(scratch, a.scores), nullptr};
+  if (a.drelative) task.relative = take<float>(scratch, a.sequences.data[n].q_len + task.keys.count + kMaxQueries);
+  BackwardQueries b = take_queries(scratch, plan.sizes);
+  float *rows_room = take<float>(scratch, (kLanes + 1) * wide), *zeros = take_zeros(scratch, wide);
+
+  if (a.dbias && !task.wait_for(task.before_bias())) return;
+  for (int64_t h = 0; h < plan.sizes.group; ++h)
+    if (!walk_head(task, key_head * plan.sizes.group + h, b, rows_room, zeros)) return;
+  write_keys(task, rows_room);
+  if (a.drelative && !task.wait_for(task.before(true, false, true))) return;
+  plan.done.pass(plan.task(n, key_head, part));
+}
+
+inline void clear_bias(const View& dbias) {
+  int64_t size[4];
+  for (int axis = 0; axis < 4; ++axis) size[axis] = dbias.stride[axis] == 0 ? smaller(1, dbias.size[axis]) : dbias.size[axis];
+  for (int64_t b = 0; b < size[0]; ++b)
+    for (int64_t h = 0; h < size[1]; ++h)
+      for (int64_t i = 0; i < size[2]; ++i) {
+        float* row = static_cast<float*>(dbias.data) + b * dbias.stride[0] + h * dbias.stride[1] + i * dbias.stride[2];
+        for (int64_t j = 0; j < size[3]; ++j) row[j * dbias.stride[3]] = 0;
+      }
+}
+
+// dsink and dtau of a head: sums over its rows, in order.
+inline void sum_rows(const BackwardPlan& plan, int64_t head) {
+  const AttentionBackwardArgs& a = plan.a;
+  float sink = 0, scale = 0;
+  for (int64_t n = 0; n < a.sequences.count; ++n) {
+    const Sequence& s = a.sequences.data[n];
+    for (int64_t i = 0; i < s.q_len; ++i) {
+      const int64_t row = plan.row(n, head) + i;
+      const float lse = row_value(a.lse, s, head, i);
+      if (a.dsink && lse != kNone) sink -= expf(a.scores.sink[head] - lse) * plan.delta[row];
+      if (a.dscale) scale += plan.projection[row];
+    }
+  }
+  if (a.dsink) a.dsink[head] = sink;
+  if (a.dscale) a.dscale[head] = scale;
+}
+
+inline BackwardPlan plan_backward(const AttentionBackwardArgs& a, Scratch& scratch) {
+  const Sizes sizes = sizes_of(a.q, a.kv);
+  const int64_t count = a.sequences.count;
+  BackwardPlan plan{a, sizes, backward_keys(sizes), take<int64_t>(scratch, count + 1), take<int64_t>(scratch, count + 1),
+                    take<int64_t>(scratch, count + 1), nullptr, nullptr, nullptr, {}, {}};
+  plan.tasks_at[0] = plan.rows_at[0] = plan.blocks_at[0] = 0;
+  for (int64_t n = 0; n < count; ++n) {
+    plan.tasks_at[n + 1] = plan.tasks_at[n] + sizes.key_heads * plan.key_tasks(n);
+    plan.rows_at[n + 1] = plan.rows_at[n] + a.sequences.data[n].q_len;
+    plan.blocks_at[n + 1] = plan.blocks_at[n] + plan.blocks(n);
+  }
+  const int64_t rows = plan.rows_at[count] * sizes.heads, blocks = plan.blocks_at[count] * sizes.heads, tasks = plan.tasks_at[count];
+  plan.delta = take<float>(scratch, rows);
+  if (wants_dq(a)) plan.dq = take<float>(scratch, blocks * (sizes.key_width + 1) * kMaxQueries);
+  if (a.dscale) plan.projection = take_zeros(scratch, rows);
+  int32_t* turns = take<int32_t>(scratch, blocks + tasks + 1);
+  memset(turns, 0, static_cast<size_t>(blocks + tasks + 1) * 4);
+  plan.dq_turns = {turns + 1, turns};
+  plan.done = {turns + 1 + blocks, turns};
+  return plan;
+}
+
+void attention_backward(const AttentionBackwardArgs& a) {
+  Scratch scratch;
+  const BackwardPlan plan = plan_backward(a, scratch);
+  if (a.dbias) clear_bias(a.dbias);
+  if (a.drelative) memset(a.drelative, 0, static_cast<size_t>(plan.sizes.heads * a.scores.relative_count) * 4);
+  parallel_for(a.sequences.count * plan.sizes.heads, [&](int64_t task) { row_deltas(plan, task / plan.sizes.heads, task % plan.sizes.heads); });
+  parallel_for(plan.tasks_at[a.sequences.count], [&](int64_t task) {
+    int64_t n = 0;
+    while (plan.tasks_at[n + 1] <= task) ++n;
+    const int64_t at = task - plan.tasks_at[n], parts = plan.key_tasks(n);
+    try {
+      backward_task(plan, n, at / parts, at % parts);
+    } catch (...) {
+      __atomic_store_n(plan.done.abandoned, 1, __ATOMIC_RELEASE);
+      throw;
+    }
+  });
+  if (a.dsink || a.dscale) parallel_for(plan.sizes.heads, [&](int64_t head) { sum_rows(plan, head); });
+}

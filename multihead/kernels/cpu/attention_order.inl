@@ -1,0 +1,21 @@
+// Sums that several tasks share, added in one order: a task waits for the smaller ones that add before it.
+// Tasks start in ascending order, so the one waited for is running or done, and waiting ends.
+
+struct Turns {
+  int32_t* turn;        // one per sum: how many have added
+  int32_t* abandoned;   // a task failed: nobody waits any more
+
+  // Waits until `before` tasks have added to sum n. False: abandoned.
+  bool wait(int64_t n, int32_t before) const {
+    for (int64_t spins = 0; __atomic_load_n(turn + n, __ATOMIC_ACQUIRE) != before; ++spins) {
+      if (__atomic_load_n(abandoned, __ATOMIC_ACQUIRE)) return false;
+      if (spins < 2000) {
+        hwy::Pause();
+      } else {
+        sched_yield();
+      }
+    }
+    return true;
+  }
+  void pass(int64_t n) const { __atomic_fetch_add(turn + n, 1, __ATOMIC_RELEASE); }
+};
