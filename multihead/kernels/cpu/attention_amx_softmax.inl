@@ -65,6 +65,8 @@ struct Slices {
     sum1 = _mm512_add_ps(sum1, _mm512_castsi512_ps(_mm512_slli_epi32(b, 16)));
     sum0 = _mm512_add_ps(sum0, _mm512_castsi512_ps(_mm512_and_si512(a, upper)));
     sum1 = _mm512_add_ps(sum1, _mm512_castsi512_ps(_mm512_and_si512(b, upper)));
+    // Without this g++ 12 keeps the terms on the stack and adds them at the end of the step.
+    asm volatile("" : "+v"(sum0), "+v"(sum1));
     uint32_t* to = p + n / 16 * kSlotWords + n % 16 * 16;
     _mm512_store_si512(to, a);
     _mm512_store_si512(to + kTileFloats, b);
