@@ -4,9 +4,10 @@ struct Sizes {
   int64_t heads, key_heads, group, key_width, value_width;
 };
 
+// v may be null: then the width of the values is 0.
 inline Sizes sizes_of(const View& q, const KeyValues& kv) {
   const int64_t heads = q.size[1], key_heads = kv.k.size[1];
-  return {heads, key_heads, heads / key_heads, q.size[3], kv.v.size[3]};
+  return {heads, key_heads, heads / key_heads, q.size[3], kv.v ? kv.v.size[3] : 0};
 }
 
 inline const char* address(const View& x, int64_t a, int64_t b, int64_t c) {

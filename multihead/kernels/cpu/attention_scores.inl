@@ -12,13 +12,13 @@ HWY_INLINE void product_scores(const QueryBlock& q, const KeyBlock& block, KeySp
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
       for (int n = 0; n < N; ++n) acc[r][n] = hn::Zero(f32);
+    accumulate(acc, k + first * block.k.stride, block.k.stride, 1, q.columns, width, key_width);
     if (square != 0) {
       for (int r = 0; r < R; ++r) {
         const V of_key = hn::Set(f32, square * block.offset[keys.begin - block.first + first + r]);
-        for (int n = 0; n < N; ++n) acc[r][n] = hn::Add(of_key, hn::LoadU(f32, q.offset + n * kLanes));
+        for (int n = 0; n < N; ++n) acc[r][n] = hn::Add(hn::Add(acc[r][n], hn::LoadU(f32, q.offset + n * kLanes)), of_key);
       }
     }
-    accumulate(acc, k + first * block.k.stride, block.k.stride, 1, q.columns, width, key_width);
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
@@ -53,13 +53,19 @@ inline void load_bias(const View& bias, const QueryBlock& q, KeySpan keys, const
   }
 }
 
+// A bias of -inf drops the pair whatever its score is.
+HWY_INLINE V add_bias(V score, V bias) {
+  const V none = hn::Set(f32, kNone);
+  return hn::IfThenElse(hn::Eq(bias, none), none, hn::MulAdd(bias, hn::Set(f32, kLog2E), score));
+}
+
 // Applies cap, biases and masks to s in place; dropped pairs become -inf. `top` is gathered anew.
 template <int N>
 HWY_INLINE void apply_scores(const Scores& scores, const QueryBlock& q, KeySpan keys, TileKind kind, const ScoreRoom& room,
                              float* HWY_RESTRICT s, V (&top)[N]) {
   constexpr int64_t width = N * kLanes;
   const hn::ScalableTag<uint32_t> u32;
-  const V log2e = hn::Set(f32, kLog2E), none = hn::Set(f32, kNone);
+  const V none = hn::Set(f32, kNone);
   const float cap = units_of(scores, q.head).cap;
   const float* relative = scores.relative ? scores.relative + q.head * scores.relative_count - scores.relative_min : nullptr;
   const int32_t* documents = nullptr;
@@ -93,9 +99,9 @@ HWY_INLINE void apply_scores(const Scores& scores, const QueryBlock& q, KeySpan 
           for (int l = 0; l < kLanes; ++l) near[l] = relative[q.position + smaller(lane + l, q.count - 1) - j];
           r = hn::Load(f32, near);
         }
-        x = hn::MulAdd(r, log2e, x);
+        x = add_bias(x, r);
       }
-      if (scores.bias) x = hn::MulAdd(hn::LoadU(f32, room.bias + row * width + lane), log2e, x);
+      if (scores.bias) x = add_bias(x, hn::LoadU(f32, room.bias + row * width + lane));
       if (kind.banded) {
         const auto key = hn::Set(i32, static_cast<int32_t>(j));
         const auto out = hn::Or(hn::Gt(hn::LoadU(i32, q.low + lane), key), hn::Gt(key, hn::LoadU(i32, q.high + lane)));

@@ -9,7 +9,6 @@
 
 #include "multihead/base/parallel.h"
 #include "multihead/base/scratch.h"
-#include "multihead/kernels/attention_decode.h"
 #include "multihead/kernels/cpu/rungs.h"
 #include "multihead/kernels/table.h"
 
@@ -36,6 +35,8 @@ namespace {
 #include "multihead/kernels/cpu/gemm_epilogue.inl"
 #include "multihead/kernels/cpu/gemm_stream.inl"
 #include "multihead/kernels/cpu/gemm.inl"
+#include "multihead/kernels/cpu/attention_weights.inl"
+#include "multihead/kernels/cpu/attention_statistics.inl"
 #include "multihead/kernels/cpu/limits.inl"
 
 }  // namespace
@@ -45,6 +46,8 @@ Table MH_RUNG::refine(Table below) {
   below.attention_backward.run = attention_backward;
   below.gemm.run = gemm;
   below.gemm_pack.run = gemm_pack;
+  below.attention_weights.run = attention_weights;
+  below.attention_statistics.run = attention_statistics;
   below.fma_peak.run = fma_loop;
   below.plain_read.run = read_loop;
   return below;
