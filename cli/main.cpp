@@ -1,0 +1,88 @@
+// The program `multihead`: reads the command line, runs one verb, returns its code.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "cli/usage.h"
+#include "cli/verbs.h"
+
+namespace {
+
+constexpr const char* kAbout =
+    "Attention for C++ and C, fast and exact on the CPU.\n"
+    "\n"
+    "New here? Run these in turn:\n"
+    "  multihead doctor                     what this machine has, and which kernels it will use\n"
+    "  multihead selftest                   every kernel against a double-precision reference\n"
+    "  multihead bench attention --quick    how fast it is, against this machine's own limits";
+
+constexpr const char* kEnd =
+    "\nEnvironment:\n"
+    "  MH_CPU_ISA   the highest instruction set to use: baseline, avx2, avx512, amx (neon on Arm)\n"
+    "  MH_THREADS   how many threads to use; unset: every CPU this process may run on\n"
+    "\n"
+    "Exit codes: 0 all is well; 1 it ran and something failed; 2 the command line was not understood.";
+
+struct Place {
+  const CLI::App* app;
+  std::string command;  // "multihead bench attention"
+};
+
+// The innermost command that was named.
+Place reached(const CLI::App& app) {
+  Place at{&app, app.get_name()};
+  while (!at.app->get_subcommands().empty()) {
+    at.app = at.app->get_subcommands().front();
+    at.command += " " + at.app->get_name();
+  }
+  return at;
+}
+
+int explain(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
+  const std::string command = reached(app).command;
+  fmt::print(stderr, "{}: {}; see '{} --help'\n", command, error.what(), command);
+  return mh::cli::kUsage;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{kAbout, "multihead"};
+  app.set_version_flag("--version", MH_VERSION, "print the version");
+  app.set_help_flag("-h,--help", "print this help");
+  app.get_formatter()->column_width(28);
+  app.footer(kEnd);
+  int code = mh::cli::kDone;
+  mh::cli::add_doctor(app, code);
+  mh::cli::add_selftest(app, code);
+  mh::cli::add_bench(app, code);
+
+  const auto unknown = mh::cli::unknown_word(app, {argv + 1, argv + argc});
+  if (unknown) {
+    fmt::print(stderr, "{}\n", *unknown);
+    return mh::cli::kUsage;
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return explain(app, error);
+  }
+  const Place at = reached(app);
+  const bool unfinished = !at.app->get_subcommands([](const CLI::App*) { return true; }).empty();
+  if (!unfinished) return code;
+  fmt::print(stderr, "{}", at.app->help(at.app == &app ? "" : app.get_name()));
+  return mh::cli::kUsage;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "multihead: {}\n", error.what());
+    return mh::cli::kFailed;
+  }
+}

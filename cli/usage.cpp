@@ -1,0 +1,97 @@
+// Edit distance over the names that CLI11 holds.
+#include "cli/usage.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <numeric>
+
+namespace mh::cli {
+namespace {
+
+size_t edits(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t corner = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t change = corner + (a[i - 1] == b[j - 1] ? 0 : 1);
+      corner = row[j];
+      row[j] = std::min({change, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+std::vector<std::string> verbs(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(verb->get_name());
+  return names;
+}
+
+std::vector<std::string> flags(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+std::optional<std::string> verb_with(const CLI::App& app, const std::string& flag) {
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+    if (verb->get_option_no_throw(flag)) return verb->get_name();
+  return std::nullopt;
+}
+
+bool is_flag(std::string_view word) {
+  return word.size() > 1 && word[0] == '-' && !(word[1] >= '0' && word[1] <= '9');
+}
+
+std::string list(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
+
+std::string sentence(std::string_view command, std::string_view what, std::string_view word,
+                     const std::vector<std::string>& candidates) {
+  const std::optional<std::string> meant = nearest(word, candidates);
+  if (meant) return fmt::format("{}: there is no {} '{}'; did you mean '{}'?", command, what, word, *meant);
+  if (candidates.empty()) return fmt::format("{}: there is no {} '{}', and none is expected", command, what, word);
+  return fmt::format("{}: there is no {} '{}'; expected one of {}", command, what, word, list(candidates));
+}
+
+}  // namespace
+
+std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  std::optional<std::string> best;
+  size_t fewest = std::max<size_t>(1, word.size() / 2);
+  for (const std::string& candidate : candidates) {
+    const bool begins = word.size() >= 3 && candidate.starts_with(word);
+    const size_t distance = begins ? 1 : edits(word, candidate);
+    if (distance < fewest || (distance == fewest && !best)) {
+      fewest = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::optional<std::string> unknown_word(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App* at = &app;
+  std::string command = app.get_name();
+  for (const std::string& word : words) {
+    const std::string bare = word.substr(0, word.find('='));
+    if (is_flag(word)) {
+      if (at->get_option_no_throw(bare)) continue;
+      const std::optional<std::string> owner = verb_with(*at, bare);
+      if (owner) return fmt::format("{0}: '{1}' is a flag of '{0} {2}'; write it after that", command, bare, *owner);
+      return sentence(command, "flag", bare, flags(*at));
+    }
+    const std::vector<std::string> names = verbs(*at);
+    if (names.empty()) continue;
+    if (std::find(names.begin(), names.end(), word) == names.end()) return sentence(command, "command", word, names);
+    at = at->get_subcommand(word);
+    command += " " + word;
+  }
+  return std::nullopt;
+}
+
+}  // namespace mh::cli

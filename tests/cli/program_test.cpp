@@ -1,0 +1,208 @@
+// Runs the program: exit codes, sentences, and the JSON that others read.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#ifndef MH_PROGRAM
+#define MH_PROGRAM ""
+#endif
+
+namespace {
+
+using Json = nlohmann::json;
+
+struct Ran {
+  int code = -1;
+  std::string out;
+};
+
+std::string quoted(const std::string& text) { return "'" + text + "'"; }
+
+// stdout of the command line; with `both`, stderr too. `before` stands in front: "MH_THREADS=1".
+Ran run(const std::string& arguments, bool both = false, const std::string& before = "") {
+  const std::string command = before + " " + quoted(MH_PROGRAM) + " " + arguments + (both ? " 2>&1" : " 2>/dev/null");
+  Ran ran;
+  FILE* pipe = popen(command.c_str(), "r");
+  if (!pipe) return ran;
+  std::array<char, 4096> buffer{};
+  for (size_t n; (n = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) ran.out.append(buffer.data(), n);
+  const int status = pclose(pipe);
+  ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return ran;
+}
+
+std::set<std::string> keys(const Json& object) {
+  std::set<std::string> out;
+  for (const auto& [key, value] : object.items()) out.insert(key);
+  return out;
+}
+
+class Program : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::string(MH_PROGRAM).empty()) GTEST_SKIP() << "built without the program";
+  }
+};
+
+TEST_F(Program, HelpOfEveryCommandSucceeds) {
+  for (const char* command : {"", "doctor", "selftest", "bench", "bench attention", "bench gemm"}) {
+    const Ran ran = run(std::string(command) + " --help");
+    EXPECT_EQ(ran.code, 0) << command;
+    EXPECT_NE(ran.out.find("Usage: multihead " + std::string(command)), std::string::npos) << ran.out;
+  }
+  EXPECT_EQ(run("--version").code, 0);
+}
+
+TEST_F(Program, HelpTellsANewcomerWhereToStart) {
+  const Ran ran = run("--help");
+  for (const char* word : {"multihead doctor", "multihead selftest", "multihead bench attention --quick", "MH_CPU_ISA", "Exit codes"})
+    EXPECT_NE(ran.out.find(word), std::string::npos) << word;
+}
+
+TEST_F(Program, WithoutAVerbShowsHelpAndRefuses) {
+  const Ran ran = run("", true);
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.out.find("Usage: multihead"), std::string::npos);
+  EXPECT_EQ(run("bench").code, 2);
+}
+
+TEST_F(Program, WrongWordsGetOneSentenceAndCode2) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"doctr", "did you mean 'doctor'?"},
+      {"selftest --jsn", "did you mean '--json'?"},
+      {"bench attentoin", "did you mean 'attention'?"},
+      {"bench attention --dtype f31", "f31"},
+      {"bench attention --threads none", "none"},
+      {"bench attention --threads 0", "--threads"},
+      {"doctor more", "more"},
+  };
+  for (const auto& [arguments, part] : wrong) {
+    const Ran ran = run(arguments, true);
+    EXPECT_EQ(ran.code, 2) << arguments;
+    EXPECT_NE(ran.out.find(part), std::string::npos) << ran.out;
+    EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1) << ran.out;
+  }
+}
+
+TEST_F(Program, DoctorNamesTheRungInUse) {
+  const Ran text = run("doctor");
+  EXPECT_EQ(text.code, 0);
+  EXPECT_NE(text.out.find("in use"), std::string::npos) << text.out;
+  const Json json = Json::parse(run("doctor --json").out);
+  EXPECT_EQ(keys(json), (std::set<std::string>{"version", "machine", "rung", "why", "rungs", "environment", "notes"}));
+  int in_use = 0;
+  for (const Json& rung : json.at("rungs")) {
+    if (rung.at("in_use")) {
+      ++in_use;
+      EXPECT_EQ(rung.at("name"), json.at("rung"));
+      EXPECT_TRUE(rung.at("usable"));
+    } else if (!rung.at("usable")) {
+      EXPECT_FALSE(rung.at("why").get<std::string>().empty());
+    }
+  }
+  EXPECT_EQ(in_use, 1);
+  EXPECT_GE(json.at("machine").at("cpus_allowed"), 1);
+}
+
+TEST_F(Program, DoctorSaysWhatStopsTheClimb) {
+  const Json all = Json::parse(run("doctor --json", false, "env -u MH_CPU_ISA").out);
+  const std::string lowest = all.at("rungs").at(0).at("name");
+  const Json stopped = Json::parse(run("doctor --json", false, "MH_CPU_ISA=" + lowest + " MH_THREADS=1").out);
+  EXPECT_EQ(stopped.at("rung"), lowest);
+  EXPECT_EQ(stopped.at("machine").at("threads"), 1);
+  EXPECT_EQ(stopped.at("environment").at("MH_CPU_ISA"), lowest);
+  if (all.at("rung") != lowest) EXPECT_NE(stopped.at("why").get<std::string>().find("MH_CPU_ISA"), std::string::npos);
+}
+
+TEST_F(Program, AnUnknownInstructionSetIsNamed) {
+  const Ran ran = run("doctor", true, "MH_CPU_ISA=avx9");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE(ran.out.find("'avx9'"), std::string::npos) << ran.out;
+  EXPECT_EQ(run("selftest --rung avx9").code, 1);
+}
+
+TEST_F(Program, SelftestPassesAndCountsWhatRan) {
+  const std::string lowest = Json::parse(run("doctor --json").out).at("rungs").at(0).at("name");
+  const Ran ran = run("selftest --json --cases 40 --rung " + lowest);
+  const Json json = Json::parse(ran.out);
+  EXPECT_EQ(keys(json), (std::set<std::string>{"machine", "rung", "ran", "passed", "failed", "skipped", "failures"}));
+  EXPECT_EQ(ran.code, 0) << json.at("failures");
+  EXPECT_EQ(json.at("failed"), 0);
+  EXPECT_EQ(json.at("passed"), json.at("ran"));
+  EXPECT_GE(json.at("ran"), 1);
+  EXPECT_EQ(json.at("rung"), lowest);
+  EXPECT_TRUE(json.at("failures").empty());
+}
+
+const std::set<std::string> kRowKeys = {"case", "dtype", "pass", "B",    "H",       "Hkv",  "Tq",   "Tk",       "Dk",
+                                        "Dv",   "mask",  "threads", "rung", "seconds", "rate", "unit", "fraction", "fraction_p90"};
+
+void expect_rows(const Json& report, const std::set<std::string>& passes) {
+  for (const char* key : {"machine", "limits", "rows"}) EXPECT_TRUE(report.contains(key)) << key;
+  EXPECT_GT(report.at("limits").at(0).at("fma_gflops"), 0);
+  EXPECT_FALSE(report.at("rows").empty());
+  for (const Json& row : report.at("rows")) {
+    EXPECT_EQ(keys(row), kRowKeys);
+    EXPECT_TRUE(passes.contains(row.at("pass"))) << row;
+    EXPECT_EQ(row.at("unit"), row.at("pass") == "decode" ? "GB/s" : "GFLOP/s");
+    for (const char* key : {"seconds", "rate", "fraction", "fraction_p90"}) EXPECT_GT(row.at(key), 0) << row;
+    EXPECT_LE(row.at("fraction"), row.at("fraction_p90")) << row;
+  }
+}
+
+TEST_F(Program, BenchAttentionGivesRowsOfTheThreePasses) {
+  const Ran ran = run("bench attention --json --seconds 0.01 --quick --threads 1 --dtype f32 --case t512_d64,decode_h8");
+  ASSERT_EQ(ran.code, 0);
+  const Json report = Json::parse(ran.out);
+  expect_rows(report, {"forward", "backward", "decode"});
+  std::set<std::string> seen;
+  for (const Json& row : report.at("rows")) {
+    seen.insert(row.at("pass"));
+    EXPECT_EQ(row.at("dtype"), "f32");
+    EXPECT_EQ(row.at("threads"), 1);
+  }
+  EXPECT_EQ(seen, (std::set<std::string>{"forward", "backward", "decode"}));
+}
+
+TEST_F(Program, BenchGemmGivesRowsOfTheSameForm) {
+  const Ran ran = run("bench gemm --json --seconds 0.01 --quick --threads 1 --case 512x512");
+  ASSERT_EQ(ran.code, 0);
+  expect_rows(Json::parse(ran.out), {"gemm"});
+}
+
+TEST_F(Program, BenchWithoutAFittingCaseSaysSo) {
+  const Ran ran = run("bench attention --case nothing_like_it", true);
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE(ran.out.find("no case fits"), std::string::npos) << ran.out;
+}
+
+TEST_F(Program, RecordKeepsTheRowsOfEarlierRuns) {
+  std::string folder = (std::filesystem::temp_directory_path() / "multihead-record-XXXXXX").string();
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string record = " --quick --seconds 0.01 --threads 1 --record " + quoted(folder);
+  ASSERT_EQ(run("bench attention --dtype f32 --case t32_d64" + record).code, 0);
+  ASSERT_EQ(run("bench attention --dtype bf16 --case t32_d64" + record).code, 0);
+  ASSERT_EQ(run("bench attention --dtype f32 --case t32_d64" + record).code, 0);
+  std::set<std::string> dtypes, endings;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    endings.insert(entry.path().extension().string());
+    if (entry.path().extension() != ".json") continue;
+    std::ifstream in(entry.path());
+    const Json report = Json::parse(in);
+    EXPECT_EQ(report.at("rows").size(), 2u);
+    for (const Json& row : report.at("rows")) dtypes.insert(row.at("dtype"));
+  }
+  EXPECT_EQ(dtypes, (std::set<std::string>{"f32", "bf16"}));
+  EXPECT_EQ(endings, (std::set<std::string>{".json", ".md"}));
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
