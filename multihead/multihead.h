@@ -8,4 +8,5 @@
 #include "multihead/ops/mask.h"        // IWYU pragma: export
 #include "multihead/ops/attention.h"   // IWYU pragma: export
 #include "multihead/ops/kv_cache.h"    // IWYU pragma: export
+#include "multihead/ops/matmul.h"        // IWYU pragma: export
 #include "multihead/ops/machine.h"       // IWYU pragma: export
