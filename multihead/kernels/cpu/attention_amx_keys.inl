@@ -76,7 +76,10 @@ inline void pack_keys(const KeyValues& kv, Similarity similarity, const TileSize
 inline bool claim(uint32_t* state) {
   uint32_t free = 0;
   if (__atomic_compare_exchange_n(state, &free, 1u, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) return true;
-  while (__atomic_load_n(state, __ATOMIC_ACQUIRE) != 2) _mm_pause();
+  for (int64_t spins = 0; __atomic_load_n(state, __ATOMIC_ACQUIRE) != 2; ++spins) {
+    if (spins < 2000) _mm_pause();
+    else sched_yield();
+  }
   return false;
 }
 inline void publish(uint32_t* state) { __atomic_store_n(state, 2u, __ATOMIC_RELEASE); }

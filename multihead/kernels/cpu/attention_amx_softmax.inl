@@ -72,15 +72,6 @@ struct Slices {
     _mm512_store_si512(to + kTileFloats, b);
   }
 
-  // Slices [kFrom, kTo), unrolled.
-  template <int kFrom, int kTo>
-  HWY_INLINE void range() {
-    if constexpr (kFrom < kTo) {
-      slice(kFrom);
-      range<kFrom + 1, kTo>();
-    }
-  }
-
   HWY_INLINE void finish(TileQueryBlock& state, int count) {
     for (; done < count; ++done) slice(done);
     _mm512_store_ps(state.sum, sum0);
@@ -93,29 +84,38 @@ struct Slices {
   }
 };
 
-// after<N>(): tile product N of a step has been issued. Beside a softmax of kCount slices whose products are counted at
-// compile time, the slices that fall to it run.
+// Slices [kFrom, kTo) of a vector work, unrolled.
+template <int kFrom, int kTo, class Work>
+HWY_INLINE void slices_between(Work& work) {
+  if constexpr (kFrom < kTo) {
+    work.slice(kFrom);
+    slices_between<kFrom + 1, kTo>(work);
+  }
+}
+
+// after<N>(): tile product N of a step has been issued. Beside a vector work of kCount slices, where the products are
+// counted at compile time, the slices that fall to it run.
 struct Alone {
   template <int N>
   HWY_INLINE void after() {}
 };
-template <int kCount, int kProducts>
+template <class Work, int kCount, int kProducts>
 struct Beside {
-  Slices& slices;
+  Work& slices;
 
   template <int N>
   HWY_INLINE void after() {
-    slices.range<N * kCount / kProducts, (N + 1) * kCount / kProducts>();
+    slices_between<N * kCount / kProducts, (N + 1) * kCount / kProducts>(slices);
     slices.done = (N + 1) * kCount / kProducts;
   }
 };
 // Likewise where the products are counted at run time: `several` slices after each `every` products.
-template <int kCount>
+template <class Work, int kCount>
 struct Paced {
-  Slices& slices;
+  Work& slices;
   int every, several, waited = 0;
 
-  HWY_INLINE Paced(Slices& all, int products)
+  HWY_INLINE Paced(Work& all, int products)
       : slices(all), every(products > kCount ? products / kCount : 1), several((kCount + products - 1) / products) {}
 
   template <int N>

@@ -135,10 +135,10 @@ struct ForwardPipe {
     if constexpr (!kScores && !kValues) {
     } else if constexpr (KS == 0) {
       const int64_t products = (kScores ? 4 * NC * across_k() : 0) + (kValues ? 16 * work.units : 0);
-      Paced<kSlices> beat(slices, static_cast<int>(products));
+      Paced<Slices, kSlices> beat(slices, static_cast<int>(products));
       multiply<kScores, kValues, true>(next, s_next, work, beat);
     } else {
-      Beside<kSlices, (kScores ? 4 * NC * KS : 0) + (kValues ? 16 : 0)> beat{slices};
+      Beside<Slices, kSlices, (kScores ? 4 * NC * KS : 0) + (kValues ? 16 : 0)> beat{slices};
       multiply<kScores, kValues, true>(next, s_next, work, beat);
     }
     slices.finish(state, kSlices);
