@@ -1,0 +1,124 @@
+// matmul: checks, a flattened view of the leading axes, the kernel's call.
+#include "multihead/ops/matmul.h"
+
+#include "multihead/kernels/cpu/dispatch.h"
+
+namespace mh {
+
+namespace {
+
+bool is_product_type(DType t) { return t == DType::f32 || t == DType::bf16; }
+
+void check_type(const char* op, const char* what, DType t) {
+  if (!is_product_type(t)) fail(ErrorKind::unsupported, "{}: {} has elements of type {}; expected f32 or bf16", op, what, name(t));
+}
+
+kernels::Activation kernel_activation(Activation activation) {
+  switch (activation) {
+    case Activation::none: return kernels::Activation::none;
+    case Activation::relu: return kernels::Activation::relu;
+    case Activation::gelu: return kernels::Activation::gelu;
+    case Activation::gelu_tanh: return kernels::Activation::gelu_tanh;
+  }
+  fail(ErrorKind::invalid_argument, "matmul: activation {} is none of the four", static_cast<int>(activation));
+}
+
+// What both kinds of w say about themselves.
+struct Weights {
+  DType dtype;
+  int64_t k, n;
+};
+
+Shape result_shape(const Tensor& a, int64_t n) {
+  Shape shape = a.shape();
+  shape[shape.rank() - 1] = n;
+  return shape;
+}
+
+void check_call(const Tensor& a, const Weights& w, const MatmulOptions& options) {
+  check(a.rank() >= 1, "matmul: a is a scalar; expected rank 1 or more");
+  check_type("matmul", "a", a.dtype());
+  check(a.dtype() == w.dtype, "matmul: a is {} and w is {}; expected one type for both", name(a.dtype()), name(w.dtype));
+  check(a.size(-1) == w.k, "matmul: the last axis of a has {} elements and w has {} rows; expected the same; a is {}, w is [{}, {}]",
+        a.size(-1), w.k, to_string(a.shape()), w.k, w.n);
+  const DType result = options.result.value_or(a.dtype());
+  check_type("matmul", "the result", result);
+  if (const Tensor& bias = options.bias) {
+    check(bias.dtype() == DType::f32 || bias.dtype() == a.dtype(), "matmul: bias is {}; expected f32 or {}, the type of a",
+          name(bias.dtype()), name(a.dtype()));
+    check(bias.rank() == 1 && bias.size(0) == w.n, "matmul: bias does not fit the columns of w; expected [{}]; bias is {}", w.n,
+          to_string(bias.shape()));
+  }
+  if (const Tensor& residual = options.residual) {
+    check(residual.dtype() == result, "matmul: residual is {}; expected {}, the type of the result", name(residual.dtype()),
+          name(result));
+    const Shape wanted = result_shape(a, w.n);
+    check(residual.shape() == wanted, "matmul: residual does not have the shape of the result; expected {}; residual is {}",
+          to_string(wanted), to_string(residual.shape()));
+  }
+}
+
+// Fills in all but w and runs.
+Tensor multiply(const Tensor& a, const Weights& w, const MatmulOptions& options, kernels::GemmArgs args) {
+  const Tensor y = empty(result_shape(a, w.n), options.result.value_or(a.dtype()));
+  if (y.count() == 0) return y;
+  const int64_t m = y.count() / w.n;
+
+  const Tensor rows = a.reshape(Shape{m, w.k});
+  args.a = rows.view();
+  args.k = w.k;
+  args.n = w.n;
+  args.y = y.reshape(Shape{m, w.n}).view();
+  const Tensor bias = options.bias ? options.bias.to(DType::f32).contiguous() : Tensor();
+  if (bias) args.bias = bias.view();
+  const Tensor residual = options.residual ? options.residual.reshape(Shape{m, w.n}).contiguous() : Tensor();
+  if (residual) args.residual = residual.view();
+  args.scale = options.scale;
+  args.activation = kernel_activation(options.activation);
+  kernels::cpu().gemm(args);
+  return y;
+}
+
+}  // namespace
+
+PackedWeights prepack(const Tensor& w) {
+  check(w.rank() == 2, "prepack: w has rank {}; expected 2, (K, N); w is {}", w.rank(), to_string(w.shape()));
+  check_type("prepack", "w", w.dtype());
+
+  const kernels::Table& table = kernels::cpu();
+  int64_t bytes = 0;
+  table.gemm_pack({.w = w.view(), .bytes = &bytes});
+
+  PackedWeights packed;
+  packed.words_ = empty(Shape{bytes}, DType::u8);
+  packed.rung_ = table.rung;
+  packed.dtype_ = w.dtype();
+  packed.k_ = w.size(0);
+  packed.n_ = w.size(1);
+  if (bytes > 0) table.gemm_pack({.w = w.view(), .packed = packed.words_.view().data});
+  return packed;
+}
+
+Tensor matmul(const Tensor& a, const Tensor& w, const MatmulOptions& options) {
+  check(w.rank() == 2, "matmul: w has rank {}; expected 2, (K, N); w is {}", w.rank(), to_string(w.shape()));
+  const Weights weights{w.dtype(), w.size(0), w.size(1)};
+  check_call(a, weights, options);
+
+  kernels::GemmArgs args;
+  args.w = w.view();
+  return multiply(a, weights, options, args);
+}
+
+Tensor matmul(const Tensor& a, const PackedWeights& w, const MatmulOptions& options) {
+  check(static_cast<bool>(w), "matmul: w holds no weights; expected what prepack made");
+  const Weights weights{w.dtype_, w.k_, w.n_};
+  check_call(a, weights, options);
+  const std::string_view rung = kernels::cpu().rung;
+  check(w.rung_ == rung, "matmul: w was packed on the rung {}; expected {}, the one in use; w is [{}, {}]", w.rung_, rung, w.k_, w.n_);
+
+  kernels::GemmArgs args;
+  args.packed = w.words_.view().data;
+  return multiply(a, weights, options, args);
+}
+
+}  // namespace mh

@@ -1,0 +1,58 @@
+// The matrix product of the layers: one weight matrix, any leading axes, a fused tail.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "multihead/tensor/tensor.h"
+
+namespace mh {
+
+// relu: max(x, 0). gelu: x · Φ(x), Φ the normal distribution. gelu_tanh: x/2 · (1 + tanh(√(2/π) (x + 0.044715 x³))).
+// NaN stays NaN.
+enum class Activation { none, relu, gelu, gelu_tanh };
+
+struct MatmulOptions {
+  Tensor bias;      // (N), f32 or the type of a
+  Tensor residual;  // the shape and type of the result
+  float scale = 1;
+  Activation activation = Activation::none;
+  std::optional<DType> result;  // f32 or bf16; the type of a where not given
+};
+
+// A weight matrix laid out once as the products of this machine want it. Copies share memory.
+class PackedWeights {
+ public:
+  PackedWeights() = default;
+  explicit operator bool() const { return static_cast<bool>(words_); }
+
+  DType dtype() const { return dtype_; }
+  int64_t rows() const { return k_; }
+  int64_t columns() const { return n_; }
+
+ private:
+  friend PackedWeights prepack(const Tensor& w);
+  friend Tensor matmul(const Tensor& a, const PackedWeights& w, const MatmulOptions& options);
+
+  Tensor words_;
+  std::string rung_;
+  DType dtype_ = DType::f32;
+  int64_t k_ = 0, n_ = 0;
+};
+
+// w (K, N): f32 or bf16, any strides; a matrix stored as (N, K) is given as w.transpose(0, 1).
+// Throws: invalid_argument for another rank; unsupported for another type.
+PackedWeights prepack(const Tensor& w);
+
+// y = activation(scale · (a · w) + bias) + residual, a (…, K), w (K, N), y (…, N); any strides.
+//
+// a and w are both f32 or both bf16. Sums are f32 and rounded once, at the end. An element's sum over k is taken in one
+// order for every number of rows and threads and for packed and plain w: a row has the same bits alone or in a batch.
+// K = 0 gives sums of 0; an axis of length 0 gives an empty result.
+// Throws: invalid_argument, with the shapes, where they do not fit, or where w was packed on another rung than the one in
+// use; unsupported for other types.
+Tensor matmul(const Tensor& a, const Tensor& w, const MatmulOptions& options = {});
+Tensor matmul(const Tensor& a, const PackedWeights& w, const MatmulOptions& options = {});
+
+}  // namespace mh
