@@ -7,8 +7,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <exception>
-#include <memory>
 #include <mutex>
 #include <new>
 
@@ -61,46 +59,10 @@ class InsideBody {
   bool before_;
 };
 
-// The tasks of one call with a net under them. Tasks start in ascending order, so all below a task that throws have
-// started: the exception of the smallest index is the same for any number of threads. Later ones are not started.
-struct Call {
-  void (*task)(void* context, int64_t index);
-  void* context;
-  std::atomic<bool> failed{false};
-  std::mutex lock;
-  int64_t failed_index = 0;
-  std::exception_ptr exception;
-
-  static void run(void* self, int64_t index) { static_cast<Call*>(self)->run_one(index); }
-
-  static void run_outside(void* self, int64_t index) {
-    const InsideBody inside;
-    run(self, index);
-  }
-
-  void run_one(int64_t index) {
-    if (failed.load(std::memory_order_relaxed)) return;
-    try {
-      task(context, index);
-    } catch (...) {
-      const std::lock_guard guard(lock);
-      if (!exception || index < failed_index) {
-        exception = std::current_exception();
-        failed_index = index;
-      }
-      failed.store(true, std::memory_order_relaxed);
-    }
-  }
-
-  // Moved out: the caller alone holds it then.
-  void rethrow() {
-    const std::exception_ptr first = [this] {
-      const std::lock_guard guard(lock);
-      return std::move(exception);
-    }();
-    if (first) std::rethrow_exception(first);
-  }
-};
+void run_on_foreign_thread(void* job, int64_t index) {
+  const InsideBody inside;
+  static_cast<Job*>(job)->run_one(index);
+}
 
 void close_pool() {
   if (inside_body()) return;  // exit() from within a body: its worker cannot wait for itself
@@ -137,9 +99,10 @@ bool run_on_executor(int64_t count, void (*task)(void*, int64_t), void* context)
     now = executor;
   }
   if (now.run == nullptr) return false;
-  Call call{task, context, {}, {}, 0, {}};
-  now.run(now.self, count, Call::run_outside, &call);
-  call.rethrow();
+  detail::Failure failure;
+  Job job{.task = task, .context = context, .count = count, .failure = &failure};
+  now.run(now.self, count, run_on_foreign_thread, &job);
+  failure.rethrow();
   return true;
 }
 
@@ -149,13 +112,8 @@ bool run_on_pool(int64_t count, void (*task)(void*, int64_t), void* context, int
   if (!guard.owns_lock()) return false;
   Pool* workers = open_pool();
   if (workers == nullptr) return false;
-  Call call{task, context, {}, {}, 0, {}};
-  Job job{.task = Call::run, .context = &call, .count = count};
-  {
-    const InsideBody inside;
-    workers->run(job, threads);
-  }
-  call.rethrow();
+  const InsideBody inside;
+  workers->run(count, task, context, threads);
   return true;
 }
 
