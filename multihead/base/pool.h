@@ -65,7 +65,8 @@ class Pool {
   void wait_for_signal(Worker& self, uint32_t seen);
   void help();
 
-  // All that a worker reads and writes to take part, in one cache line: each further line costs 0.1 us a run.
+  // All that a worker reads and writes to take part, in one cache line: with the tasks in lines of
+  // their own a run took 1.3 us instead of 0.8.
   // state: kOpen while the job may be entered, kWaited where the caller sleeps until it is left, below them how many
   // workers are inside. The job is read inside only.
   static constexpr uint32_t kOpen = 1u << 31, kWaited = 1u << 30, kInside = kWaited - 1;

@@ -10,14 +10,30 @@ namespace {
 
 std::string text(const int64_t* begin, const int64_t* end) { return fmt::format("[{}]", fmt::join(begin, end, ", ")); }
 
+void check_rank(const int64_t* begin, const int64_t* end) {
+  check(end - begin <= kMaxRank, "Shape: {} axes; expected at most {}; the sizes are {}", end - begin, kMaxRank,
+        text(begin, end));
+}
+
 }  // namespace
 
-Shape::Shape(std::initializer_list<int64_t> sizes) : Shape(std::vector<int64_t>(sizes)) {}
-
-Shape::Shape(const std::vector<int64_t>& sizes) : rank_(static_cast<int>(sizes.size())) {
-  check(sizes.size() <= static_cast<size_t>(kMaxRank), "Shape: {} axes; expected at most {}; the sizes are {}",
-        sizes.size(), kMaxRank, text(sizes.data(), sizes.data() + sizes.size()));
+Shape::Shape(std::initializer_list<int64_t> sizes) {
+  check_rank(sizes.begin(), sizes.end());
+  rank_ = static_cast<int>(sizes.size());
   std::copy(sizes.begin(), sizes.end(), sizes_.begin());
+}
+
+Shape::Shape(const std::vector<int64_t>& sizes) {
+  check_rank(sizes.data(), sizes.data() + sizes.size());
+  rank_ = static_cast<int>(sizes.size());
+  std::copy(sizes.begin(), sizes.end(), sizes_.begin());
+}
+
+Shape Shape::of(const View& view) {
+  Shape shape;
+  shape.rank_ = view.rank;
+  std::copy_n(view.size.begin(), view.rank, shape.sizes_.begin());
+  return shape;
 }
 
 int64_t Shape::count() const {

@@ -82,7 +82,7 @@ int64_t Tensor::size(int axis) const { return view_.size[resolve("Tensor::size",
 
 int64_t Tensor::stride(int axis) const { return view_.stride[resolve("Tensor::stride", axis, rank(), *this)]; }
 
-Shape Tensor::shape() const { return Shape(std::vector<int64_t>(view_.size.begin(), view_.size.begin() + rank())); }
+Shape Tensor::shape() const { return Shape::of(view_); }
 
 bool Tensor::is_contiguous() const {
   if (count() == 0) return true;

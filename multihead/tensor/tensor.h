@@ -18,6 +18,7 @@ class Shape {
   Shape() = default;
   Shape(std::initializer_list<int64_t> sizes);
   explicit Shape(const std::vector<int64_t>& sizes);
+  static Shape of(const View& view);
 
   int rank() const { return rank_; }
   int64_t operator[](int axis) const { return sizes_[axis]; }
