@@ -95,9 +95,3 @@ struct fmt::formatter<mh::detail::CallShapes> : fmt::formatter<std::string_view>
     return fmt::formatter<std::string_view>::format(mh::detail::to_string(shapes), context);
   }
 };
-template <>
-struct fmt::formatter<mh::Shape> : fmt::formatter<std::string_view> {
-  auto format(const mh::Shape& shape, format_context& context) const {
-    return fmt::formatter<std::string_view>::format(mh::to_string(shape), context);
-  }
-};

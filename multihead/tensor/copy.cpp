@@ -67,14 +67,11 @@ void flatten(View& to, View& from, const Tensor& a, const Tensor& b) {
 }  // namespace
 
 void Tensor::copy_from(const Tensor& other) const {
-  check(shape() == other.shape(), "copy_from: the shapes differ; expected {}; the other is {}", to_string(shape()),
-        to_string(other.shape()));
-  check(*this && other, "copy_from: a tensor is empty; expected memory on both sides; the shape is {}",
-        to_string(shape()));
+  check(shape() == other.shape(), "copy_from: the shapes differ; expected {}; the other is {}", shape(), other.shape());
+  check(*this && other, "copy_from: a tensor is empty; expected memory on both sides; the shape is {}", shape());
   if (count() == 0) return;
   check(!overlaps_itself(*this),
-        "copy_from: elements of the destination share memory; expected one place for each; the shape is {}",
-        to_string(shape()));
+        "copy_from: elements of the destination share memory; expected one place for each; the shape is {}", shape());
   if (overlaps(*this, other)) return copy_from(other.clone());
   View to = view_, from = other.view_;
   flatten(to, from, *this, other);

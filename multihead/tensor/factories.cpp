@@ -17,20 +17,20 @@ namespace {
 int64_t bytes_of(std::string_view op, const Shape& shape, DType dtype) {
   for (int axis = 0; axis < shape.rank(); ++axis) {
     check(shape[axis] >= 0, "{}: size {} of axis {} is negative; expected 0 or more; the shape is {}", op, shape[axis],
-          axis, to_string(shape));
+          axis, shape);
   }
   const std::optional<int64_t> bytes = checked_multiply(shape.count(), size_of(dtype));
   check(bytes.has_value(), "{}: the size in bytes overflows; expected less than 2^63; the shape is {}, the elements {}",
-        op, to_string(shape), name(dtype));
+        op, shape, name(dtype));
   return *bytes;
 }
 
 Tensor wrap_view(const View& view, const Shape& shape) {
   check(view.data != nullptr || shape.count() == 0, "wrap: the data is null; expected {} elements; the shape is {}",
-        shape.count(), to_string(shape));
+        shape.count(), shape);
   check(reinterpret_cast<uintptr_t>(view.data) % static_cast<uintptr_t>(size_of(view.dtype)) == 0,
         "wrap: the data is not aligned to its elements of type {}; expected a multiple of {} bytes; the shape is {}",
-        name(view.dtype), size_of(view.dtype), to_string(shape));
+        name(view.dtype), size_of(view.dtype), shape);
   return {std::make_shared<Storage>(view.data), view};
 }
 
@@ -71,7 +71,7 @@ Tensor empty_like(const Tensor& other) { return empty(other.shape(), other.dtype
 
 Tensor randn(const Shape& shape, uint64_t seed, DType dtype) {
   check(is_float(dtype), "randn: elements of type {}; expected f32, bf16, f16 or f64; the shape is {}", name(dtype),
-        to_string(shape));
+        shape);
   Tensor out = empty(shape, dtype);
   const int64_t count = out.count();
   visit_any(dtype, [&]<class T>() {
@@ -95,8 +95,7 @@ Tensor wrap(void* data, const Shape& shape, DType dtype) {
 
 Tensor wrap(void* data, const Shape& shape, const std::vector<int64_t>& strides, DType dtype) {
   check(static_cast<int>(strides.size()) == shape.rank(),
-        "wrap: {} strides for {} axes; expected one for each; the shape is {}", strides.size(), shape.rank(),
-        to_string(shape));
+        "wrap: {} strides for {} axes; expected one for each; the shape is {}", strides.size(), shape.rank(), shape);
   bytes_of("wrap", shape, dtype);
   View view = dense_view(data, shape, dtype);
   int64_t reach = 0;
@@ -110,7 +109,7 @@ Tensor wrap(void* data, const Shape& shape, const std::vector<int64_t>& strides,
     view.stride[axis] = stride;
   }
   fits = fits && checked_multiply(reach, size_of(dtype)).has_value();
-  check(fits, "wrap: the strides reach past 2^63 bytes; expected less; the shape is {}", to_string(shape));
+  check(fits, "wrap: the strides reach past 2^63 bytes; expected less; the shape is {}", shape);
   return wrap_view(view, shape);
 }
 

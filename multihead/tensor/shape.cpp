@@ -11,8 +11,9 @@ namespace {
 std::string text(const int64_t* begin, const int64_t* end) { return fmt::format("[{}]", fmt::join(begin, end, ", ")); }
 
 void check_rank(const int64_t* begin, const int64_t* end) {
-  check(end - begin <= kMaxRank, "Shape: {} axes; expected at most {}; the sizes are {}", end - begin, kMaxRank,
-        text(begin, end));
+  if (end - begin <= kMaxRank) return;
+  fail(ErrorKind::invalid_argument, "Shape: {} axes; expected at most {}; the sizes are {}", end - begin, kMaxRank,
+       text(begin, end));
 }
 
 }  // namespace
@@ -42,8 +43,7 @@ int64_t Shape::count() const {
   int64_t product = 1;
   for (auto size = sizes_.begin(); size != end; ++size) {
     const std::optional<int64_t> next = checked_multiply(product, *size);
-    check(next.has_value(), "Shape: the number of elements overflows; expected less than 2^63; the shape is {}",
-          to_string(*this));
+    check(next.has_value(), "Shape: the number of elements overflows; expected less than 2^63; the shape is {}", *this);
     product = *next;
   }
   return product;

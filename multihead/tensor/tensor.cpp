@@ -13,7 +13,7 @@ namespace {
 int resolve(std::string_view op, int axis, int rank, const Tensor& x) {
   const int from_front = axis < 0 ? axis + rank : axis;
   check(from_front >= 0 && from_front < rank, "{}: axis {} does not exist; expected {} to {}; the shape is {}", op,
-        axis, -rank, rank - 1, to_string(x.shape()));
+        axis, -rank, rank - 1, x.shape());
   return from_front;
 }
 
@@ -37,8 +37,8 @@ Shape complete(const Tensor& x, Shape shape) {
   const Shape asked = shape;
   if (fits && open != -1 && rest != 0) shape[open] = x.count() / rest;
   check(fits && (open == -1 || rest != 0) && shape.count() == x.count(),
-        "reshape: {} does not hold the {} elements; expected the same number; the shape is {}", to_string(asked),
-        x.count(), to_string(x.shape()));
+        "reshape: {} does not hold the {} elements; expected the same number; the shape is {}", asked, x.count(),
+        x.shape());
   return shape;
 }
 
@@ -96,18 +96,18 @@ bool Tensor::is_contiguous() const {
 
 void Tensor::require_type(DType wanted) const {
   check(dtype() == wanted, "Tensor::data: the elements are {}; {} was asked for; the shape is {}", name(dtype()),
-        name(wanted), to_string(shape()));
+        name(wanted), shape());
 }
 
 double Tensor::item(std::initializer_list<int64_t> index) const {
   check(static_cast<int>(index.size()) == rank() && view_.data != nullptr,
         "Tensor::item: {} indices into a tensor of {} axes; expected one for each; the shape is {}", index.size(),
-        rank(), to_string(shape()));
+        rank(), shape());
   int64_t offset = 0;
   int axis = 0;
   for (const int64_t i : index) {
     check(i >= 0 && i < view_.size[axis], "Tensor::item: index {} of axis {} is out of bounds; the shape is {}", i,
-          axis, to_string(shape()));
+          axis, shape());
     offset += i * view_.stride[axis++];
   }
   return visit_any(dtype(), [&]<class T>() {
@@ -133,7 +133,7 @@ Tensor Tensor::slice(int axis, int64_t begin, int64_t end) const {
   const int i = resolve("slice", axis, rank(), *this);
   check(0 <= begin && begin <= end && end <= view_.size[i],
         "slice: [{}, {}) of axis {} is out of bounds; expected 0 <= begin <= end <= {}; the shape is {}", begin, end,
-        axis, view_.size[i], to_string(shape()));
+        axis, view_.size[i], shape());
   View view = view_;
   view.size[i] = end - begin;
   if (begin < end) view.data = moved(view_, begin * view.stride[i]);  // else past the last element
@@ -144,7 +144,7 @@ Tensor Tensor::select(int axis, int64_t index) const {
   const int i = resolve("select", axis, rank(), *this);
   check(0 <= index && index < view_.size[i],
         "select: index {} of axis {} is out of bounds; expected 0 to {}; the shape is {}", index, axis,
-        view_.size[i] - 1, to_string(shape()));
+        view_.size[i] - 1, shape());
   View view = view_;
   view.data = count() == 0 ? view.data : moved(view_, index * view.stride[i]);
   std::copy(view.size.begin() + i + 1, view.size.end(), view.size.begin() + i);
@@ -157,7 +157,7 @@ Tensor Tensor::select(int axis, int64_t index) const {
 
 Tensor Tensor::unsqueeze(int axis) const {
   check(rank() < kMaxRank, "unsqueeze: no axis can be added; expected fewer than {}; the shape is {}", kMaxRank,
-        to_string(shape()));
+        shape());
   const int i = resolve("unsqueeze", axis, rank() + 1, *this);
   View view = view_;
   std::copy_backward(view.size.begin() + i, view.size.end() - 1, view.size.end());
@@ -179,8 +179,7 @@ Tensor Tensor::broadcast_to(const Shape& shape) const {
     view.size[axis] = shape[axis];
     view.stride[axis] = here && size == shape[axis] ? view_.stride[axis - lead] : 0;
   }
-  check(fits, "broadcast_to: {} does not repeat to {}; expected axes that are equal or 1", to_string(this->shape()),
-        to_string(shape));
+  check(fits, "broadcast_to: {} does not repeat to {}; expected axes that are equal or 1", this->shape(), shape);
   static_cast<void>(shape.count());  // throws where the product overflows
   return {storage_, view};
 }

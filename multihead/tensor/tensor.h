@@ -34,6 +34,18 @@ class Shape {
 
 std::string to_string(const Shape& shape);  // "[2, 3]"
 
+}  // namespace mh
+
+// Hand a sentence the shape, not its text: then the text is made only where the sentence is.
+template <>
+struct fmt::formatter<mh::Shape> : fmt::formatter<std::string_view> {
+  auto format(const mh::Shape& shape, format_context& context) const {
+    return fmt::formatter<std::string_view>::format(mh::to_string(shape), context);
+  }
+};
+
+namespace mh {
+
 // Memory: owned (64-byte aligned) or the caller's.
 struct Storage;
 
@@ -105,7 +117,7 @@ template <class T>
 Tensor tensor(const std::vector<T>& values, const Shape& shape) {
   Tensor out = empty(shape, dtype_of<T>());
   check(static_cast<int64_t>(values.size()) == out.count(), "tensor: {} values do not fill the shape {}", values.size(),
-        to_string(shape));
+        shape);
   for (size_t i = 0; i < values.size(); ++i) out.template data<T>()[i] = values[i];
   return out;
 }
