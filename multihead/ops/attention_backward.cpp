@@ -90,14 +90,16 @@ void check_outputs(const AttentionPlan& plan, const AttentionGradients& out, con
   });
 }
 
-// Kernels write the keys of each sequence; those past its length, and all where there are none, are ours.
+// Kernels write the keys of each sequence up to its length; those past it are ours.
 void clear_rest(const AttentionPlan& plan, const Tensor& t) {
   if (!t) return;
-  bool gaps = false;
-  for (const kernels::Sequence& sequence : plan.sequences) gaps = gaps || (!plan.size.packed && sequence.k_len < plan.size.Tk);
-  if (!gaps) return;
-  for (int64_t b = 0; b < plan.size.batch; ++b) {
-    const Tensor rest = t.select(0, b).slice(1, plan.sequences[b].k_len, plan.size.Tk);
+  const size_t count = plan.sequences.size();
+  for (size_t b = 0; b < count; ++b) {
+    const kernels::Sequence& sequence = plan.sequences[b];
+    const int64_t begin = sequence.k_begin + sequence.k_len;
+    const int64_t end = plan.size.packed && b + 1 < count ? plan.sequences[b + 1].k_begin : plan.size.keys;
+    if (begin == end) continue;
+    const Tensor rest = plan.size.packed ? t.slice(0, begin, end) : t.select(0, sequence.batch).slice(1, begin, end);
     if (rest.count() > 0) rest.copy_from(zeros({1, 1, 1}, t.dtype()).broadcast_to(rest.shape()));
   }
 }

@@ -18,13 +18,16 @@ View sequence_list_view(const AttentionPlan& plan, std::string_view what, const 
 }
 
 void plan_lengths(AttentionPlan& plan, const Mask& mask, const CallShapes& shapes) {
+  if (mask.lengths.empty()) return;
+  // A packed batch is bounded by its longest sequence: a shorter one simply has no keys there.
+  const std::vector<kernels::Sequence> whole = plan.sequences;
   for (const Tensor& t : mask.lengths) {
     check(static_cast<bool>(t), "{}: lengths has no memory; expected i32 ({}); {}", plan.op, plan.size.sequences, shapes);
     const View lengths = sequence_list_view(plan, "lengths", t, shapes);
     for (int64_t b = 0; b < plan.size.sequences; ++b) {
       const int64_t length = *lengths.at<int32_t>(b);
-      check(length >= 0 && length <= plan.size.Tk, "{}: lengths[{}] is {}; expected 0 to {}; {}", plan.op, b, length, plan.size.Tk,
-            shapes);
+      const int64_t most = plan.size.packed ? plan.size.Tk : whole[b].k_len;
+      check(length >= 0 && length <= most, "{}: lengths[{}] is {}; expected 0 to {}; {}", plan.op, b, length, most, shapes);
       plan.sequences[b].k_len = std::min(plan.sequences[b].k_len, length);
     }
   }

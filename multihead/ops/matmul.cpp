@@ -10,7 +10,8 @@ namespace {
 bool is_product_type(DType t) { return t == DType::f32 || t == DType::bf16; }
 
 void check_type(const char* op, const char* what, DType t) {
-  if (!is_product_type(t)) fail(ErrorKind::unsupported, "{}: {} has elements of type {}; expected f32 or bf16", op, what, name(t));
+  if (!is_product_type(t))
+    fail(ErrorKind::unsupported, "{}: {} has elements of type {}; expected f32 or bf16", op, what, name(t));
 }
 
 kernels::Activation kernel_activation(Activation activation) {
@@ -38,23 +39,25 @@ Shape result_shape(const Tensor& a, int64_t n) {
 void check_call(const Tensor& a, const Weights& w, const MatmulOptions& options) {
   check(a.rank() >= 1, "matmul: a is a scalar; expected rank 1 or more");
   check_type("matmul", "a", a.dtype());
-  check(a.dtype() == w.dtype, "matmul: a is {} and w is {}; expected one type for both", name(a.dtype()), name(w.dtype));
-  check(a.size(-1) == w.k, "matmul: the last axis of a has {} elements and w has {} rows; expected the same; a is {}, w is [{}, {}]",
+  check(a.dtype() == w.dtype, "matmul: a is {} and w is {}; expected one type for both", name(a.dtype()),
+        name(w.dtype));
+  check(a.size(-1) == w.k,
+        "matmul: the last axis of a has {} elements and w has {} rows; expected the same; a is {}, w is [{}, {}]",
         a.size(-1), w.k, to_string(a.shape()), w.k, w.n);
   const DType result = options.result.value_or(a.dtype());
   check_type("matmul", "the result", result);
   if (const Tensor& bias = options.bias) {
-    check(bias.dtype() == DType::f32 || bias.dtype() == a.dtype(), "matmul: bias is {}; expected f32 or {}, the type of a",
-          name(bias.dtype()), name(a.dtype()));
-    check(bias.rank() == 1 && bias.size(0) == w.n, "matmul: bias does not fit the columns of w; expected [{}]; bias is {}", w.n,
-          to_string(bias.shape()));
+    check_type("matmul", "bias", bias.dtype());
+    check(bias.rank() == 1 && bias.size(0) == w.n,
+          "matmul: bias does not fit the columns of w; expected [{}]; bias is {}", w.n, to_string(bias.shape()));
   }
   if (const Tensor& residual = options.residual) {
-    check(residual.dtype() == result, "matmul: residual is {}; expected {}, the type of the result", name(residual.dtype()),
-          name(result));
+    check(residual.dtype() == result, "matmul: residual is {}; expected {}, the type of the result",
+          name(residual.dtype()), name(result));
     const Shape wanted = result_shape(a, w.n);
-    check(residual.shape() == wanted, "matmul: residual does not have the shape of the result; expected {}; residual is {}",
-          to_string(wanted), to_string(residual.shape()));
+    check(residual.shape() == wanted,
+          "matmul: residual does not have the shape of the result; expected {}; residual is {}", to_string(wanted),
+          to_string(residual.shape()));
   }
 }
 
@@ -114,7 +117,8 @@ Tensor matmul(const Tensor& a, const PackedWeights& w, const MatmulOptions& opti
   const Weights weights{w.dtype_, w.k_, w.n_};
   check_call(a, weights, options);
   const std::string_view rung = kernels::cpu().rung;
-  check(w.rung_ == rung, "matmul: w was packed on the rung {}; expected {}, the one in use; w is [{}, {}]", w.rung_, rung, w.k_, w.n_);
+  check(w.rung_ == rung, "matmul: w was packed on the rung {}; expected {}, the one in use; w is [{}, {}]", w.rung_,
+        rung, w.k_, w.n_);
 
   kernels::GemmArgs args;
   args.packed = w.words_.view().data;

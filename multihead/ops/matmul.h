@@ -14,11 +14,11 @@ namespace mh {
 enum class Activation { none, relu, gelu, gelu_tanh };
 
 struct MatmulOptions {
-  Tensor bias;      // (N), f32 or the type of a
-  Tensor residual;  // the shape and type of the result
+  Tensor bias{};      // (N), f32 or bf16
+  Tensor residual{};  // the shape and type of the result
   float scale = 1;
   Activation activation = Activation::none;
-  std::optional<DType> result;  // f32 or bf16; the type of a where not given
+  std::optional<DType> result{};  // f32 or bf16; the type of a where not given
 };
 
 // A weight matrix laid out once as the products of this machine want it. Copies share memory.
@@ -50,8 +50,8 @@ PackedWeights prepack(const Tensor& w);
 // a and w are both f32 or both bf16. Sums are f32 and rounded once, at the end. An element's sum over k is taken in one
 // order for every number of rows and threads and for packed and plain w: a row has the same bits alone or in a batch.
 // K = 0 gives sums of 0; an axis of length 0 gives an empty result.
-// Throws: invalid_argument, with the shapes, where they do not fit, or where w was packed on another rung than the one in
-// use; unsupported for other types.
+// Throws: invalid_argument, with the shapes, where they do not fit, or where w was packed on another rung than the one
+// in use; unsupported for other types.
 Tensor matmul(const Tensor& a, const Tensor& w, const MatmulOptions& options = {});
 Tensor matmul(const Tensor& a, const PackedWeights& w, const MatmulOptions& options = {});
 

@@ -99,6 +99,16 @@ TEST_F(Attention, KeysPastALengthGetNoGradient) {
   agrees(options);
 }
 
+TEST_F(Attention, PackedKeysPastALengthGetNoGradient) {
+  const Tensor pq = randn({6, 4, 32}, 1), pk = randn({10, 2, 32}, 2), pv = randn({10, 2, 16}, 3), pd_o = randn({6, 4, 16}, 4);
+  const AttentionOptions options{.mask = lengths(tensor<int32_t>({2, 4, 0}, {3})),
+                                 .packed = Packed{tensor<int32_t>({0, 2, 4, 6}, {4}), tensor<int32_t>({0, 3, 7, 10}, {4})}};
+  const AttentionGradients ours = attention_backward({pq, pk, pv, attention(pq, pk, pv, options)}, pd_o, {}, options);
+  const AttentionGradients theirs = reference::attention_backward({pq, pk, pv, {}}, pd_o, {}, options);
+  EXPECT_LT(relative_error(ours.dk, theirs.dk), 1e-5);
+  EXPECT_LT(relative_error(ours.dv, theirs.dv), 1e-5);
+}
+
 TEST_F(Attention, NoKeysNoRowsNoBatchAreNoErrors) {
   const AttentionResult none = attention(q, k.slice(2, 0, 0), v.slice(2, 0, 0));
   EXPECT_TRUE(same_bits(none.o, zeros({2, 4, 24, 16})));
