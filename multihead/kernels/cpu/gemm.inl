@@ -1,8 +1,9 @@
 // The matrix product: one loop nest for one row and for thousands, f32 and bf16.
 //
 // A task is a tile of up to kRowsPerTask rows and one panel of columns. An element's sum over k runs in ascending order
-// with one multiply-add each inside blocks of kBlockDepth, and the blocks' sums are added in ascending order: how many rows
-// and threads there are, and whether w came packed, decides nothing. bf16 is widened, which is exact, and summed as f32.
+// with one multiply-add each inside blocks of kBlockDepth, and the blocks' sums are added in ascending order: how many
+// rows and threads there are, and whether w came packed, decides nothing. bf16 is widened, which is exact, and summed
+// as f32.
 
 // Rows of one task: w is read once for these, and their sums (24 KB for 48 columns) stay in the first two caches.
 constexpr int64_t kRowsPerTask = 128;
@@ -12,7 +13,8 @@ constexpr int64_t kRowsWidenedInRegisters = 2 * kTileRows;
 constexpr int64_t kPackBytes = 16 << 20;
 
 template <int R, int N>
-HWY_INLINE void accumulate_words(V (&acc)[R][N], const float* HWY_RESTRICT a, const float* HWY_RESTRICT w, int64_t depth) {
+HWY_INLINE void accumulate_words(V (&acc)[R][N], const float* HWY_RESTRICT a, const float* HWY_RESTRICT w,
+                                 int64_t depth) {
   accumulate(acc, a, 1, R, w, N * kLanes, depth);
 }
 
@@ -27,7 +29,8 @@ HWY_INLINE void accumulate_step(V (&acc)[R][N], const float* a, const V (&column
 }
 
 template <int R, int N>
-HWY_INLINE void accumulate_words(V (&acc)[R][N], const float* HWY_RESTRICT a, const uint32_t* HWY_RESTRICT w, int64_t depth) {
+HWY_INLINE void accumulate_words(V (&acc)[R][N], const float* HWY_RESTRICT a, const uint32_t* HWY_RESTRICT w,
+                                 int64_t depth) {
   const hn::ScalableTag<uint32_t> u32;
   const auto upper = hn::Set(u32, 0xffff0000u);
   V columns[N];
@@ -76,7 +79,9 @@ MultiplyTile<Word> multiply_tile_for(int64_t rows, int64_t vectors) {
   if constexpr (R > 1) {
     if (rows != R) return multiply_tile_for<Word, R - 1>(rows, vectors);
   }
-  return vectors == 3 ? multiply_tile<Word, R, 3> : vectors == 2 ? multiply_tile<Word, R, 2> : multiply_tile<Word, R, 1>;
+  return vectors == 3   ? multiply_tile<Word, R, 3>
+         : vectors == 2 ? multiply_tile<Word, R, 2>
+                        : multiply_tile<Word, R, 1>;
 }
 static_assert(kTileVectors == 3);
 
@@ -124,18 +129,21 @@ struct PackedPanels {
 
 // One block of one panel, times all rows of a task.
 template <class Word>
-HWY_INLINE void multiply_block(const PackedRows& a, int64_t row, int64_t rows, int64_t begin, int64_t depth, const Word* w,
-                               int64_t width, float* sums) {
+HWY_INLINE void multiply_block(const PackedRows& a, int64_t row, int64_t rows, int64_t begin, int64_t depth,
+                               const Word* w, int64_t width, float* sums) {
   const MultiplyTile<Word> whole = multiply_tile_for<Word>(kTileRows, width / kLanes);
   int64_t r = 0;
-  for (; r + kTileRows <= rows; r += kTileRows) whole(a.group(begin, depth, row + r), w, depth, begin > 0, sums + r * width);
+  for (; r + kTileRows <= rows; r += kTileRows)
+    whole(a.group(begin, depth, row + r), w, depth, begin > 0, sums + r * width);
   if (r == rows) return;
-  multiply_tile_for<Word>(rows - r, width / kLanes)(a.group(begin, depth, row + r), w, depth, begin > 0, sums + r * width);
+  multiply_tile_for<Word>(rows - r, width / kLanes)(a.group(begin, depth, row + r), w, depth, begin > 0,
+                                                    sums + r * width);
 }
 
 // Rows [row, row + rows) of the packed ones times one panel, into y.
 template <class T>
-void multiply_panel(const GemmArgs& args, const PackedRows& a, int64_t row, int64_t rows, const PackedPanels& w, int64_t panel) {
+void multiply_panel(const GemmArgs& args, const PackedRows& a, int64_t row, int64_t rows, const PackedPanels& w,
+                    int64_t panel) {
   Scratch scratch;
   const int64_t width = w.all.width(panel), column = panel * kPanelWidth, columns = w.all.columns(panel);
   float* sums = scratch.take<float>(kRowsPerTask * kPanelWidth);

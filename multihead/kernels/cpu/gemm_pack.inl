@@ -1,7 +1,8 @@
 // Packed operands of the matrix product: panels of 32-bit words, step by step along k.
 //
-// A word is one f32, or two bf16 of consecutive k (the lower half is the earlier). The words of a panel of `width` lines
-// lie as out[step · width + line]: a panel of w has up to kPanelWidth columns as lines, a group of rows of a its rows.
+// A word is one f32, or two bf16 of consecutive k (the lower half is the earlier). The words of a panel of `width`
+// lines lie as out[step · width + line]: a panel of w has up to kPanelWidth columns as lines, a group of rows of a its
+// rows.
 
 constexpr int64_t kPanelWidth = kTileVectors * kLanes;
 
@@ -128,7 +129,8 @@ void pack_words(const Lines<T>& in, int64_t depth, int64_t count, int64_t width,
     pack_one_by_one(in, depth, 0, 0, count, width, out);
   }
   if (count == width) return;
-  for (int64_t s = 0; s < steps_of<T>(depth); ++s) memset(out + s * width + count, 0, static_cast<size_t>(width - count) * 4);
+  for (int64_t s = 0; s < steps_of<T>(depth); ++s)
+    memset(out + s * width + count, 0, static_cast<size_t>(width - count) * 4);
 }
 
 // Pairs of bf16 become f32: out[k · width + line].
@@ -177,8 +179,8 @@ void pack_panels(const View& w, int64_t k, const Panels& panels, int64_t first, 
   const int64_t blocks = (k + kBlockDepth - 1) / kBlockDepth;
   parallel_for(count * blocks, [&](int64_t task) {
     const int64_t panel = first + task / blocks, begin = task % blocks * kBlockDepth;
-    const Lines<T> lines{static_cast<const T*>(w.data) + begin * w.stride[0] + panel * kPanelWidth * w.stride[1], w.stride[0],
-                         w.stride[1]};
+    const Lines<T> lines{static_cast<const T*>(w.data) + begin * w.stride[0] + panel * kPanelWidth * w.stride[1],
+                         w.stride[0], w.stride[1]};
     const int64_t width = panels.width(panel);
     pack_words(lines, smaller(kBlockDepth, k - begin), panels.columns(panel), width,
                out + panels.offset(panel) - panels.offset(first) + steps_of<T>(begin) * width);

@@ -1,4 +1,5 @@
-// Few rows times a w that lies row after row and did not come packed: w streams past once, the sums wait in the first cache.
+// Few rows times a w that lies row after row and did not come packed: w streams past once, the sums wait in the first
+// cache.
 //
 // The order of every element's sum is that of gemm.inl: blocks of kBlockDepth, ascending inside and among them.
 
@@ -50,7 +51,8 @@ StreamRows<T> stream_rows_for(int64_t rows) {
 }
 
 inline void add_sums(const float* from, int64_t count, float* to) {
-  for (int64_t c = 0; c < count; c += kLanes) hn::Store(hn::Add(hn::Load(f32, to + c), hn::Load(f32, from + c)), f32, to + c);
+  for (int64_t c = 0; c < count; c += kLanes)
+    hn::Store(hn::Add(hn::Load(f32, to + c), hn::Load(f32, from + c)), f32, to + c);
 }
 
 // Columns [column, column + columns) of y; `a` is one group of packed rows.

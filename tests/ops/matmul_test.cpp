@@ -1,0 +1,141 @@
+// The op above the matrix product: shapes, leading axes, packed weights, refusals.
+#include "multihead/ops/matmul.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <string>
+
+#include "multihead/kernels/cpu/dispatch.h"
+
+namespace mh {
+namespace {
+
+bool same_bits(const Tensor& x, const Tensor& y) {
+  const Tensor a = x.contiguous(), b = y.contiguous();
+  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
+         std::memcmp(a.view().data, b.view().data, static_cast<size_t>(a.count() * size_of(a.dtype()))) == 0;
+}
+
+std::string refusal(const std::function<void()>& call, ErrorKind kind = ErrorKind::invalid_argument) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), kind) << error.what();
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+TEST(Matmul, MultipliesKnownNumbers) {
+  const Tensor a = tensor<float>({1, 2, 3, 4, 5, 6}, Shape{2, 3});
+  const Tensor w = tensor<float>({1, 0, 0, 1, 1, 1}, Shape{3, 2});
+  const Tensor bias = tensor<float>({10, -20}, Shape{2});
+  const Tensor residual = tensor<float>({1, 1, 1, 1}, Shape{2, 2});
+  EXPECT_TRUE(same_bits(matmul(a, w), tensor<float>({4, 5, 10, 11}, Shape{2, 2})));
+  EXPECT_TRUE(same_bits(matmul(a, w, {.bias = bias, .scale = 2}), tensor<float>({18, -10, 30, 2}, Shape{2, 2})));
+  EXPECT_TRUE(same_bits(matmul(a, w, {.bias = bias, .residual = residual, .scale = 2, .activation = Activation::relu}),
+                        tensor<float>({19, 1, 31, 3}, Shape{2, 2})));
+}
+
+TEST(Matmul, LeadingAxesAreRows) {
+  const Tensor a = randn(Shape{2, 3, 5, 24}, 1), w = randn(Shape{24, 10}, 2);
+  const Tensor y = matmul(a, w);
+  EXPECT_EQ(y.shape(), (Shape{2, 3, 5, 10}));
+  EXPECT_TRUE(same_bits(y.reshape(Shape{30, 10}), matmul(a.reshape(Shape{30, 24}), w)));
+  EXPECT_TRUE(same_bits(y.select(0, 1).select(0, 2).select(0, 4), matmul(a.select(0, 1).select(0, 2).select(0, 4), w)));
+  EXPECT_EQ(matmul(randn(Shape{24}, 1), w).shape(), Shape{10});
+}
+
+TEST(Matmul, TransposedViewsNeedNoCopy) {
+  const Tensor a = randn(Shape{7, 3, 24}, 1), w = randn(Shape{10, 24}, 2);
+  const Tensor across = a.transpose(0, 1);
+  EXPECT_TRUE(
+      same_bits(matmul(across, w.transpose(0, 1)), matmul(across.contiguous(), w.transpose(0, 1).contiguous())));
+}
+
+TEST(Matmul, PackedWeightsGiveTheSameBits) {
+  for (DType type : {DType::f32, DType::bf16}) {
+    const Tensor a = randn(Shape{4, 50, 96}, 1, type), w = randn(Shape{70, 96}, 2, type).transpose(0, 1);
+    const PackedWeights packed = prepack(w);
+    EXPECT_EQ(packed.rows(), 96);
+    EXPECT_EQ(packed.columns(), 70);
+    EXPECT_EQ(packed.dtype(), type);
+    EXPECT_TRUE(packed);
+    const MatmulOptions options{
+        .bias = randn(Shape{70}, 3), .residual = randn(Shape{4, 50, 70}, 4, type), .activation = Activation::gelu};
+    EXPECT_TRUE(same_bits(matmul(a, w, options), matmul(a, packed, options)));
+  }
+  EXPECT_FALSE(PackedWeights());
+}
+
+TEST(Matmul, ResultAndBiasTakeEitherType) {
+  const Tensor a = randn(Shape{9, 40}, 1, DType::bf16), w = randn(Shape{40, 33}, 2, DType::bf16);
+  const Tensor bias = randn(Shape{33}, 3, DType::bf16);
+  const Tensor wide = matmul(a, w, {.bias = bias, .result = DType::f32});
+  EXPECT_EQ(wide.dtype(), DType::f32);
+  EXPECT_TRUE(same_bits(wide.to(DType::bf16), matmul(a, w, {.bias = bias.to(DType::f32)})));
+}
+
+TEST(Matmul, EmptyAxes) {
+  EXPECT_EQ(matmul(zeros(Shape{0, 5}), zeros(Shape{5, 3})).shape(), (Shape{0, 3}));
+  EXPECT_EQ(matmul(zeros(Shape{2, 0, 5}), prepack(zeros(Shape{5, 3}))).shape(), (Shape{2, 0, 3}));
+  EXPECT_EQ(matmul(zeros(Shape{4, 5}), zeros(Shape{5, 0})).shape(), (Shape{4, 0}));
+  const Tensor bias = tensor<float>({1, 2, 3}, Shape{3});
+  const Tensor wanted = tensor<float>({1, 2, 3, 1, 2, 3}, Shape{2, 3});
+  EXPECT_TRUE(same_bits(matmul(zeros(Shape{2, 0}), zeros(Shape{0, 3}), {.bias = bias}), wanted));
+  EXPECT_TRUE(same_bits(matmul(zeros(Shape{2, 0}), prepack(zeros(Shape{0, 3})), {.bias = bias}), wanted));
+}
+
+TEST(Matmul, RefusesWithASentenceAndTheShapes) {
+  const Tensor a = zeros(Shape{2, 5}), w = zeros(Shape{5, 3});
+  EXPECT_EQ(refusal([&] {
+              matmul(a, zeros(Shape{4, 3}));
+            }),
+            "matmul: the last axis of a has 5 elements and w has 4 rows; expected the same; a is [2, 5], w is [4, 3]");
+  EXPECT_EQ(refusal([&] { matmul(a, zeros(Shape{5})); }), "matmul: w has rank 1; expected 2, (K, N); w is [5]");
+  EXPECT_EQ(refusal([&] { prepack(zeros(Shape{5})); }), "prepack: w has rank 1; expected 2, (K, N); w is [5]");
+  EXPECT_EQ(refusal([&] { matmul(zeros(Shape{}), w); }), "matmul: a is a scalar; expected rank 1 or more");
+  EXPECT_EQ(refusal([&] {
+              matmul(a, zeros(Shape{5, 3}, DType::bf16));
+            }),
+            "matmul: a is f32 and w is bf16; expected one type for both");
+  EXPECT_EQ(refusal([&] { matmul(a.to(DType::f64), w.to(DType::f64)); }, ErrorKind::unsupported),
+            "matmul: a has elements of type f64; expected f32 or bf16");
+  EXPECT_EQ(refusal([&] { prepack(w.to(DType::f16)); }, ErrorKind::unsupported),
+            "prepack: w has elements of type f16; expected f32 or bf16");
+  EXPECT_EQ(refusal([&] { matmul(a, w, {.result = DType::i8}); }, ErrorKind::unsupported),
+            "matmul: the result has elements of type i8; expected f32 or bf16");
+  EXPECT_EQ(refusal([&] { matmul(a, w, {.bias = zeros(Shape{4})}); }),
+            "matmul: bias does not fit the columns of w; expected [3]; bias is [4]");
+  EXPECT_EQ(refusal([&] { matmul(a, w, {.bias = zeros(Shape{3}, DType::f64)}); }, ErrorKind::unsupported),
+            "matmul: bias has elements of type f64; expected f32 or bf16");
+  EXPECT_EQ(refusal([&] {
+              matmul(a, w, {.residual = zeros(Shape{3, 2})});
+            }),
+            "matmul: residual does not have the shape of the result; expected [2, 3]; residual is [3, 2]");
+  EXPECT_EQ(refusal([&] {
+              matmul(a, w, {.residual = zeros(Shape{2, 3}, DType::bf16)});
+            }),
+            "matmul: residual is bf16; expected f32, the type of the result");
+  EXPECT_EQ(refusal([&] { matmul(a, PackedWeights()); }), "matmul: w holds no weights; expected what prepack made");
+}
+
+TEST(Matmul, RefusesWeightsPackedOnAnotherRung) {
+  const auto all = kernels::rungs();
+  if (all.size() < 2 || !all[1].usable) GTEST_SKIP() << "this machine has one rung";
+  const kernels::Rung before = kernels::rung();
+  kernels::use_rung(all[0].rung);
+  const PackedWeights packed = prepack(zeros(Shape{5, 3}));
+  kernels::use_rung(all[1].rung);
+  EXPECT_EQ(refusal([&] {
+              matmul(zeros(Shape{2, 5}), packed);
+            }),
+            "matmul: w was packed on the rung baseline; expected avx2, the one in use; w is [5, 3]");
+  kernels::use_rung(before);
+}
+
+}  // namespace
+}  // namespace mh
