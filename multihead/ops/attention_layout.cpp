@@ -30,11 +30,12 @@ void check_operand(std::string_view op, std::string_view what, const Tensor& t, 
   if (t.dtype() != DType::f32 && t.dtype() != DType::bf16 && t.dtype() != DType::f16) {
     fail(ErrorKind::unsupported, "{}: {} holds {}; expected f32, bf16 or f16; {}", op, what, name(t.dtype()), shapes);
   }
-  const int64_t width = t.size(-1);
+  const View& view = t.view();
+  const int64_t width = view.size[rank - 1], step = view.stride[rank - 1];
   check(width >= 1 && width <= kMaxWidth, "{}: a head of {} is {} wide; expected 1 to {}; {}", op, what, width, kMaxWidth, shapes);
-  check(width == 1 || t.stride(-1) == 1, "{}: {} has a last stride of {}; expected 1; {}", op, what, t.stride(-1), shapes);
+  check(width == 1 || step == 1, "{}: {} has a last stride of {}; expected 1; {}", op, what, step, shapes);
   for (int axis = 0; axis < rank; ++axis) {
-    check(t.size(axis) <= kMaxLength, "{}: axis {} of {} is {} long; expected at most {}; {}", op, axis, what, t.size(axis),
+    check(view.size[axis] <= kMaxLength, "{}: axis {} of {} is {} long; expected at most {}; {}", op, axis, what, view.size[axis],
           kMaxLength, shapes);
   }
 }
@@ -93,26 +94,23 @@ void plan_layout(AttentionPlan& plan, const AttentionInputs& in) {
   check_operand(plan.op, "q", in.q, rank, shapes);
   check_operand(plan.op, "k", in.k, rank, shapes);
   if (values) check_operand(plan.op, "v", in.v, rank, shapes);
-  const Tensor& v = values ? in.v : in.k;
-  check(in.k.dtype() == in.q.dtype() && v.dtype() == in.q.dtype(), "{}: q holds {}, k {} and v {}; expected one type; {}", plan.op,
-        name(in.q.dtype()), name(in.k.dtype()), name(v.dtype()), shapes);
-  check(in.q.size(-1) == in.k.size(-1), "{}: heads of q are {} wide and those of k {}; expected one width; {}", plan.op, in.q.size(-1),
-        in.k.size(-1), shapes);
-
-  const int head_axis = 1, row_axis = s.packed ? 0 : 2;
-  check(in.k.size(head_axis) == v.size(head_axis), "{}: k has {} heads and v {}; expected as many; {}", plan.op, in.k.size(head_axis),
-        v.size(head_axis), shapes);
-  check(in.k.size(row_axis) == v.size(row_axis), "{}: k has {} rows and v {}; expected as many; {}", plan.op, in.k.size(row_axis),
-        v.size(row_axis), shapes);
-  s.batch = s.packed ? 1 : in.q.size(0);
-  check(s.packed || (in.k.size(0) == s.batch && v.size(0) == s.batch), "{}: the batches of q, k and v are {}, {} and {}; expected one; {}",
-        plan.op, s.batch, in.k.size(0), v.size(0), shapes);
-  s.H = in.q.size(head_axis);
-  s.Hkv = in.k.size(head_axis);
-  s.rows = in.q.size(row_axis);
-  s.keys = in.k.size(row_axis);
-  s.Dk = in.q.size(-1);
-  s.Dv = v.size(-1);
+  const View &q = in.q.view(), &k = in.k.view(), &v = values ? in.v.view() : k;
+  check(k.dtype == q.dtype && v.dtype == q.dtype, "{}: q holds {}, k {} and v {}; expected one type; {}", plan.op, name(q.dtype),
+        name(k.dtype), name(v.dtype), shapes);
+  const int batch = 0, heads = 1, rows = s.packed ? 0 : 2, width = rank - 1;
+  check(q.size[width] == k.size[width], "{}: heads of q are {} wide and those of k {}; expected one width; {}", plan.op, q.size[width],
+        k.size[width], shapes);
+  check(k.size[heads] == v.size[heads], "{}: k has {} heads and v {}; expected as many; {}", plan.op, k.size[heads], v.size[heads], shapes);
+  check(k.size[rows] == v.size[rows], "{}: k has {} rows and v {}; expected as many; {}", plan.op, k.size[rows], v.size[rows], shapes);
+  check(s.packed || (k.size[batch] == q.size[batch] && v.size[batch] == q.size[batch]),
+        "{}: the batches of q, k and v are {}, {} and {}; expected one; {}", plan.op, q.size[batch], k.size[batch], v.size[batch], shapes);
+  s.batch = s.packed ? 1 : q.size[batch];
+  s.H = q.size[heads];
+  s.Hkv = k.size[heads];
+  s.rows = q.size[rows];
+  s.keys = k.size[rows];
+  s.Dk = q.size[width];
+  s.Dv = v.size[width];
   if (!s.packed) {
     s.sequences = s.batch;
     s.Tq = s.rows;
