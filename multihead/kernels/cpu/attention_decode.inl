@@ -5,25 +5,25 @@
 
 namespace decode {
 
-using DotBlock = decltype(&dot_block<float>);
-using AddBlock = decltype(&add_block<float>);
+using DotRun = decltype(&dot_run<float>);
+using AddRun = decltype(&add_run<float>);
 using RowsFinite = decltype(&rows_finite<float>);
 
-inline DotBlock dot_block_of(DType t) {
+inline DotRun dot_run_of(DType t) {
   switch (t) {
-    case DType::bf16: return dot_block<bf16>;
-    case DType::f16: return dot_block<f16>;
-    case DType::i8: return dot_block<int8_t>;
-    default: return dot_block<float>;
+    case DType::bf16: return dot_run<bf16>;
+    case DType::f16: return dot_run<f16>;
+    case DType::i8: return dot_run<int8_t>;
+    default: return dot_run<float>;
   }
 }
 
-inline AddBlock add_block_of(DType t) {
+inline AddRun add_run_of(DType t) {
   switch (t) {
-    case DType::bf16: return add_block<bf16>;
-    case DType::f16: return add_block<f16>;
-    case DType::i8: return add_block<int8_t>;
-    default: return add_block<float>;
+    case DType::bf16: return add_run<bf16>;
+    case DType::f16: return add_run<f16>;
+    case DType::i8: return add_run<int8_t>;
+    default: return add_run<float>;
   }
 }
 
@@ -39,53 +39,33 @@ inline RowsFinite rows_finite_of(DType t) {
 // What all tasks of a call share. A partial is o (rows, padded width), then each row's max and sum.
 struct DecodePlan {
   RowShape k, v;
-  DotBlock dot = nullptr;
-  AddBlock add = nullptr;
+  DotRun dot = nullptr;
+  AddRun add = nullptr;
   RowsFinite finite = nullptr;  // null: an i8 cache holds nothing else
   bool marks = false;           // masks beyond the reach of a row
   int64_t partial = 0;          // floats
 };
 
-// Addresses of up to kDecodeBlock rows of the cache, padded to a multiple of four.
-struct BlockRows {
-  const char* row[kDecodeBlock + 16];
-  int64_t count = 0;
-
-  void locate(const DecodeUnit& u, const View& x, int64_t from, int64_t to) {
-    const int64_t element = size_of(x.dtype);
-    const View& pages = u.args->kv.pages;
-    const char* base = static_cast<const char*>(x.data) + u.key_head * x.stride[1] * element;
-    count = to - from;
-    if (!pages) {
-      base += (u.sequence->batch * x.stride[0] + (u.sequence->k_begin + from) * x.stride[2]) * element;
-      for (int64_t n = 0; n < count; ++n) row[n] = base + n * x.stride[2] * element;
-    } else {
-      const int32_t* table = static_cast<const int32_t*>(pages.data) + u.b * pages.stride[0];
-      int64_t block = from / x.size[2], within = from % x.size[2];
-      for (int64_t n = 0; n < count; ++n) {
-        row[n] = base + (table[block * pages.stride[1]] * x.stride[0] + within * x.stride[2]) * element;
-        if (++within == x.size[2]) ++block, within = 0;
-      }
-    }
-    for (int64_t n = count; n % 4 != 0 || n < count + 16; ++n) row[n] = row[count - 1];
+// visit(run, n) for the rows of keys [from, to) of x (k, v or their scales), cut where pages end; n counts from `from`.
+template <class Visit>
+HWY_INLINE void visit_runs(const DecodeUnit& u, const View& x, int64_t from, int64_t to, const Visit& visit) {
+  const int64_t element = size_of(x.dtype), stride = x.stride[2] * element;
+  const char* base = static_cast<const char*>(x.data) + u.key_head * x.stride[1] * element;
+  const View& pages = u.args->kv.pages;
+  if (!pages) {
+    base += u.sequence->batch * x.stride[0] * element + (u.sequence->k_begin + from) * stride;
+    visit(Run{base, stride, to - from}, int64_t{0});
+    return;
   }
-
-  // The scales of an i8 cache, located as rows of one element; zeros fill the last vector.
-  void read_scales(float* to) const {
-    for (int64_t n = 0; n < count; ++n) memcpy(to + n, row[n], sizeof(float));
-    for (int64_t n = count; n < kDecodeBlock; ++n) to[n] = 0;
+  const int32_t* table = static_cast<const int32_t*>(pages.data) + u.b * pages.stride[0];
+  const int64_t page = x.size[2];
+  for (int64_t j = from; j < to;) {
+    const int64_t within = j % page, end = smaller(to, j - within + page);
+    const char* first = base + table[j / page * pages.stride[1]] * x.stride[0] * element;
+    visit(Run{first + within * stride, stride, end - j}, j - from);
+    j = end;
   }
-
-  void widen_narrow(const RowShape& shape, char* room) {
-    const int64_t bytes = shape.padded() * shape.element;
-    memset(room, 0, static_cast<size_t>(count * bytes));
-    for (int64_t n = 0; n < count; ++n) {
-      memcpy(room + n * bytes, row[n], static_cast<size_t>(shape.bytes()));
-      row[n] = room + n * bytes;
-    }
-    for (int64_t n = count; n % 4 != 0 || n < count + 16; ++n) row[n] = row[count - 1];
-  }
-};
+}
 
 template <class T>
 void read_query(const T* q, const RowShape& shape, float* to) {
@@ -99,13 +79,13 @@ class DecodeChunk {
       : plan_(plan), u_(unit), o_(partial) {
     const int64_t width = plan.k.padded();
     q_ = scratch.take<float>(u_.rows * width);
-    stage_ = scratch.take<float>(larger(4 * width, staged_keys(plan.v) * plan.v.padded()));
-    room_ = scratch.take<char>(2 * kDecodeBlock * 2 * kLanes * 4);
+    s_ = scratch.take<float>(u_.rows * kDecodeBlock + 4);
+    keep_ = scratch.take<uint8_t>(u_.rows * kDecodeBlock);
+    room_ = scratch.take<char>(kDecodeBlock * 2 * kLanes * 4);
     memset(q_, 0, static_cast<size_t>(u_.rows * width) * sizeof(float));
     for (int64_t r = 0; r < u_.rows; ++r) read_row(r, q_ + r * width);
     memset(o_, 0, static_cast<size_t>(u_.rows * plan.v.padded()) * sizeof(float));
-    mark_new_lanes(plan.k, key_head_);
-    mark_new_lanes(plan.v, value_head_);
+    mark_new_lanes(plan.k, head_);
   }
 
   void run(KeyRange chunk) {
@@ -116,8 +96,6 @@ class DecodeChunk {
     }
     for (int64_t j = reach.begin; j < reach.end;) {
       const int64_t end = block_end(j, reach.end);
-      keys_.locate(u_, u_.args->kv.k, j, end);
-      values_.locate(u_, u_.args->kv.v, j, end);
       block(j, end - j);
       j = end;
     }
@@ -153,46 +131,68 @@ class DecodeChunk {
     for (int64_t r = 0; r < u_.rows; ++r) {
       const KeyRange reach = u_.row[r].keys;
       whole_[r] = !plan_.marks && reach.begin <= j && j + keys <= reach.end;
-      kept += whole_[r] ? keys : mark_kept(u_, r, j, keys, keep_[r]);
+      kept += whole_[r] ? keys : mark_kept(u_, r, j, keys, keep_ + r * kDecodeBlock);
     }
     if (kept == 0) return;
 
     const KeyValues& kv = u_.args->kv;
     const bool quantised = static_cast<bool>(kv.k_scale);
     if (quantised) {
-      BlockRows scales;
-      scales.locate(u_, kv.k_scale, j, j + keys);
-      scales.read_scales(key_scale_);
-      scales.locate(u_, kv.v_scale, j, j + keys);
-      scales.read_scales(value_scale_);
+      read_scales(kv.k_scale, j, keys, key_scale_);
+      read_scales(kv.v_scale, j, keys, value_scale_);
     }
-    if (plan_.k.narrow) keys_.widen_narrow(plan_.k, room_);
-    plan_.dot(plan_.k, keys_.row, keys, q_, u_.rows, key_head_, s_[0], stage_);
+    visit_runs(u_, kv.k, j, j + keys, [&](const Run& run, int64_t n) {
+      plan_.dot(plan_.k, widened(plan_.k, run), q_, u_.rows, head_, s_ + n);
+    });
 
     bool dropped = false;
     for (int64_t r = 0; r < u_.rows; ++r) {
-      finish_scores(u_, r, j, keys, quantised ? key_scale_ : nullptr, whole_[r] ? nullptr : keep_[r], s_[r]);
+      float* s = s_ + r * kDecodeBlock;
+      const uint8_t* keep = whole_[r] ? nullptr : keep_ + r * kDecodeBlock;
+      finish_scores(u_, r, j, keys, quantised ? key_scale_ : nullptr, keep, s);
       dropped |= note_dropped(r, keys);
-      shrink_[r] = row_[r].take(s_[r], keys);
+      shrink_[r] = row_[r].take(s, keys);
       if (quantised) weigh(r, keys);
     }
-    if (plan_.v.narrow) values_.widen_narrow(plan_.v, room_ + kDecodeBlock * 2 * kLanes * 4);
-    add(keys, dropped);
+    visit_runs(u_, kv.v, j, j + keys, [&](const Run& run, int64_t n) {
+      add(widened(plan_.v, run), n, dropped);
+      for (int64_t r = 0; r < u_.rows; ++r) shrink_[r] = 1;
+    });
+  }
+
+  void read_scales(const View& scales, int64_t j, int64_t keys, float* to) {
+    visit_runs(u_, scales, j, j + keys, [&](const Run& run, int64_t n) {
+      for (int64_t k = 0; k < run.count; ++k) memcpy(to + n + k, run.row + k * run.stride, sizeof(float));
+    });
+    for (int64_t n = keys; n < round_up(keys, kLanes); ++n) to[n] = 0;
+  }
+
+  // Rows narrower than a unit, each in a unit of its own, filled with zeros.
+  Run widened(const RowShape& shape, const Run& run) {
+    if (!shape.narrow) return run;
+    const int64_t bytes = shape.padded() * shape.element;
+    memset(room_, 0, static_cast<size_t>(run.count * bytes));
+    for (int64_t n = 0; n < run.count; ++n) {
+      memcpy(room_ + n * bytes, run.row + n * run.stride, static_cast<size_t>(shape.bytes()));
+    }
+    return {room_, bytes, run.count};
   }
 
   // A score of -inf is a dropped pair, whether a mask, a bias or an infinite key made it.
   bool note_dropped(int64_t r, int64_t keys) {
-    partial_[r] = any_none(s_[r], keys);
+    const float* s = s_ + r * kDecodeBlock;
+    partial_[r] = any_none(s, keys);
     if (partial_[r]) {
-      for (int64_t n = 0; n < keys; ++n) keep_[r][n] = s_[r][n] != kNone;
+      for (int64_t n = 0; n < keys; ++n) keep_[r * kDecodeBlock + n] = s[n] != kNone;
     }
     return partial_[r];
   }
 
   void weigh(int64_t r, int64_t keys) {
-    float* p = s_[r];
+    float* p = s_ + r * kDecodeBlock;
     if (partial_[r]) {
-      for (int64_t n = 0; n < keys; ++n) p[n] = keep_[r][n] ? p[n] * value_scale_[n] : 0;
+      const uint8_t* keep = keep_ + r * kDecodeBlock;
+      for (int64_t n = 0; n < keys; ++n) p[n] = keep[n] ? p[n] * value_scale_[n] : 0;
       return;
     }
     for (int64_t n = 0; n < keys; n += kLanes) {
@@ -200,22 +200,25 @@ class DecodeChunk {
     }
   }
 
-  // What a row drops must not reach it through 0 · NaN, so a block with dropped pairs and values that are not finite
-  // goes row by row over what is kept.
-  void add(int64_t keys, bool dropped) {
-    if (!dropped || !plan_.finite || plan_.finite(plan_.v, values_.row, keys)) {
-      plan_.add(plan_.v, values_.row, keys, s_[0], shrink_, u_.rows, value_head_, o_, stage_);
+  // What a row drops must not reach it through 0 · NaN, so a run with dropped pairs and values that are not finite goes
+  // row by row over what is kept.
+  void add(const Run& run, int64_t n, bool dropped) {
+    if (!dropped || !plan_.finite || plan_.finite(plan_.v, run)) {
+      plan_.add(plan_.v, run, s_ + n, shrink_, u_.rows, o_);
       return;
     }
+    const float one = 1;
     for (int64_t r = 0; r < u_.rows; ++r) {
-      BlockRows kept;
-      HWY_ALIGN float p[kDecodeBlock];
-      for (int64_t n = 0; n < keys; ++n) {
-        if (partial_[r] && !keep_[r][n]) continue;
-        kept.row[kept.count] = values_.row[n];
-        p[kept.count++] = s_[r][n];
+      const float* p = s_ + r * kDecodeBlock + n;
+      const uint8_t* keep = keep_ + r * kDecodeBlock + n;
+      const float* factor = shrink_ + r;
+      for (int64_t k = 0; k < run.count;) {
+        const int64_t from = k;
+        while (k < run.count && (!partial_[r] || keep[k])) ++k;
+        plan_.add(plan_.v, run.slice(from, k - from), p + from, factor, 1, o_ + r * plan_.v.padded());
+        factor = &one;
+        while (k < run.count && partial_[r] && !keep[k]) ++k;
       }
-      plan_.add(plan_.v, kept.row, kept.count, p, shrink_ + r, 1, value_head_, o_ + r * plan_.v.padded(), stage_);
     }
   }
 
@@ -223,15 +226,13 @@ class DecodeChunk {
   const DecodeUnit& u_;
   float* o_;
   float* q_;
-  float* stage_;
   char* room_;
   DecodeRow row_[kDecodeMostRows];
-  BlockRows keys_, values_;
   bool whole_[kDecodeMostRows], partial_[kDecodeMostRows];
-  uint8_t keep_[kDecodeMostRows][kDecodeBlock];
+  uint8_t* keep_;  // (rows, kDecodeBlock)
+  float* s_;       // (rows, kDecodeBlock): scores, then weights
   float shrink_[kDecodeMostRows];
-  HWY_ALIGN float s_[kDecodeMostRows][kDecodeBlock];
-  HWY_ALIGN float key_head_[2 * kLanes], value_head_[2 * kLanes];
+  HWY_ALIGN float head_[2 * kLanes];
   HWY_ALIGN float key_scale_[kDecodeBlock], value_scale_[kDecodeBlock];
 };
 
@@ -284,8 +285,8 @@ inline DecodePlan decode_plan(const AttentionForwardArgs& a) {
   DecodePlan plan;
   plan.k = row_shape(a.q.size[3], a.kv.k.dtype);
   plan.v = row_shape(a.o.size[3], a.kv.v.dtype);
-  plan.dot = dot_block_of(a.kv.k.dtype);
-  plan.add = add_block_of(a.kv.v.dtype);
+  plan.dot = dot_run_of(a.kv.k.dtype);
+  plan.add = add_run_of(a.kv.v.dtype);
   plan.finite = rows_finite_of(a.kv.v.dtype);
   plan.marks = a.scores.q_documents || a.scores.dense_count > 0;
   const int64_t group = a.q.size[1] / a.kv.k.size[1];

@@ -69,7 +69,8 @@ struct RowSource {
     if (in_place()) return {reinterpret_cast<const float*>(row(first, &scale)), rows.stride[2]};
     for (int64_t r = 0; r < count; ++r) {
       float* to = room + r * width;
-      widen_row(rows.dtype, row(first + r, &scale), width, scale, to);
+      const char* from = row(first + r, &scale);
+      widen_row(rows.dtype, from, width, scale, to);
       if (normalise) widen_row(to, width, inverse_norm(square(to, width)), to);
     }
     return {room, width};

@@ -9,6 +9,7 @@
 
 #include "multihead/base/parallel.h"
 #include "multihead/base/scratch.h"
+#include "multihead/kernels/attention_decode.h"
 #include "multihead/kernels/cpu/rungs.h"
 #include "multihead/kernels/table.h"
 
@@ -35,6 +36,7 @@ namespace {
 #include "multihead/kernels/cpu/gemm_epilogue.inl"
 #include "multihead/kernels/cpu/gemm_stream.inl"
 #include "multihead/kernels/cpu/gemm.inl"
+#include "multihead/kernels/cpu/attention_decode.inl"
 #include "multihead/kernels/cpu/attention_weights.inl"
 #include "multihead/kernels/cpu/attention_statistics.inl"
 #include "multihead/kernels/cpu/limits.inl"
@@ -43,6 +45,7 @@ namespace {
 
 Table MH_RUNG::refine(Table below) {
   below.attention_forward.run = attention_forward;
+  below.attention_decode.run = attention_decode;
   below.attention_backward.run = attention_backward;
   below.gemm.run = gemm;
   below.gemm_pack.run = gemm_pack;
