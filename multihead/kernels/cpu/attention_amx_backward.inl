@@ -187,7 +187,9 @@ struct GradPipe {
         const QueryBlock& q = span.blocks[next_block].state.q;
         step.first = keys.first + at;
         step.keys = reachable(q, step.first, smaller(kItemKeys, keys.count - at));
-        step.kind = classify(plan.base.a.scores, q, step.keys, scores);
+        step.kind = classify_step(plan.base.a.scores, q, step.keys, scores);
+        step.classified = step.keys.begin;
+        step.room = &scores;
         if (step.kind.pairs == Pairs::none) continue;
         item.block = next_block++;
         return true;
@@ -291,7 +293,7 @@ struct GradPipe {
       float *s = room.s[parity], *dp = room.dp[parity], *s_next = room.s[parity ^ 1], *dp_next = room.dp[parity ^ 1];
       const TileGradBlock& block = span.blocks[now.block];
       const int64_t offset = now.step.first - keys.first;
-      score_step(plan.base.a.scores, block.state, keys.square + offset, kItemKeys, room.scores[parity], s, now.step);
+      score_step(plan.base.a.scores, block.state, keys.square + offset, kItemKeys, s, now.step);
       has_next = find(next, room.scores[parity ^ 1]);
       if (!plan.fast) {
         weigh(now, s, dp, room.scores[parity]);

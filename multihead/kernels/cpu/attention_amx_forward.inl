@@ -88,25 +88,18 @@ void forward_tile_chunk(const AttentionForwardArgs& a, const TileSizes& t, Tiles
   using Pipe = ForwardPipe<Tiles, KS, VS, NC>;
   constexpr int64_t kStep = Pipe::kStepKeys;
   const QueryBlock& q = state.q;
-  const int64_t end = smaller(chunk.first + chunk.count, q.high_max + 1);
-  int64_t at = larger(chunk.first, q.low_min / kStep * kStep);
-  const auto find = [&](TileStep& step, const ScoreRoom& scores) {
-    for (; at < end; at += kStep) {
-      step.first = at;
-      step.keys = reachable(q, at, smaller(kStep, end - at));
-      step.kind = classify(a.scores, q, step.keys, scores);
-      if (step.kind.pairs == Pairs::none) continue;
-      step.k = chunk.keys(t, at);
-      step.v = chunk.values(t, at);
-      const int64_t group = (at - chunk.first) / 32;
-      step.unclean = chunk.unclean[group] || (NC == 2 && chunk.unclean[group + 1]);
-      at += kStep;
-      return true;
-    }
-    return false;
+  StepFinder<kStep> finder{a.scores, q, room.scores, larger(chunk.first, q.low_min / kStep * kStep),
+                           smaller(chunk.first + chunk.count, q.high_max + 1)};
+  const auto find = [&](TileStep& step) {
+    if (!finder.find(step)) return false;
+    step.k = chunk.keys(t, step.first);
+    step.v = chunk.values(t, step.first);
+    const int64_t group = (step.first - chunk.first) / 32;
+    step.unclean = chunk.unclean[group] || (NC == 2 && chunk.unclean[group + 1]);
+    return true;
   };
-  const auto score = [&](TileStep& step, const ScoreRoom& scores, float* s) {
-    score_step(a.scores, state, chunk.square + step.first - chunk.first, kStep, scores, s, step);
+  const auto score = [&](TileStep& step, float* s) {
+    score_step(a.scores, state, chunk.square + step.first - chunk.first, kStep, s, step);
   };
   const auto after = [&](const TileStep& step, const float* s, uint32_t* p) {
     if (a.scores.dropout_threshold > 0) drop_weights(a.scores, q, step.first, kStep, p);

@@ -191,20 +191,20 @@ struct ForwardPipe {
     }
   }
 
-  // Streams the steps that find() gives past the queries. find(step, room): the next step that keeps a pair, or false;
-  // score(step, room, s): makes scores of its products; after(step, s, p): what follows its softmax.
+  // Streams the steps that find() gives past the queries. find(step): the next step that keeps a pair, or false;
+  // score(step, s): makes scores of its products; after(step, s, p): what follows its softmax.
   template <class Find, class Score, class After>
   void run(bool first, Find find, Score score, After after) {
     TileStep now{}, next{};
-    if (!find(now, room.scores[0])) return;
+    if (!find(now)) return;
     first_scores(now, room.s[0]);
     ValueWork waiting{}, filling{.p = room.p[0]};
     int parity = 0, block = 0;
     for (bool has_next = true; has_next; parity ^= 1) {
       float *s = room.s[parity], *s_next = room.s[parity ^ 1];
-      score(now, room.scores[parity], s);
+      score(now, s);
       if (first) choose_reference(now, s), first = false;
-      has_next = find(next, room.scores[parity ^ 1]);
+      has_next = find(next);
       uint32_t* p = room.p[block] + filling.slots * kSlotWords;
       alignas(64) float before[kTileQueries];
       memcpy(before, state.sum, sizeof before);
