@@ -6,7 +6,8 @@
 
 int main() {
   const int64_t heads = 4, time = 32, width = 48;
-  const mh::Tensor q = mh::randn({1, heads, time, width}, 1), k = mh::randn({1, heads, time, width}, 2), v = mh::randn({1, heads, time, width}, 3);
+  const mh::Tensor q = mh::randn({1, heads, time, width}, 1), k = mh::randn({1, heads, time, width}, 2),
+                   v = mh::randn({1, heads, time, width}, 3);
   const mh::Tensor d_o = mh::randn({1, heads, time, width}, 4);
 
   const auto loss = [&](const mh::Tensor& taus) {
@@ -18,7 +19,8 @@ int main() {
 
   const mh::Tensor taus = mh::tensor<float>({1, 5, 10, 20}, {heads});
   const mh::AttentionOptions options{.similarity = mh::CosineSimilarity{.taus = taus}};
-  const mh::AttentionGradients gradients = mh::attention_backward({q, k, v, mh::attention(q, k, v, options)}, d_o, {}, options);
+  const mh::AttentionGradients gradients =
+      mh::attention_backward({q, k, v, mh::attention(q, k, v, options)}, d_o, {}, options);
 
   // The gradient of each tau, and what moving that tau a little does.
   for (int64_t h = 0; h < heads; ++h) {

@@ -8,7 +8,9 @@ int main() {
   const mh::Tensor x = mh::randn({batch, queries, model}, 1), context = mh::randn({batch, keys, model}, 2);
 
   // (batch, time, model) to (batch, heads, time, width) is a change of strides.
-  const auto by_heads = [&](const mh::Tensor& t) { return t.reshape({batch, t.size(1), heads, model / heads}).transpose(1, 2); };
+  const auto by_heads = [&](const mh::Tensor& t) {
+    return t.reshape({batch, t.size(1), heads, model / heads}).transpose(1, 2);
+  };
   const mh::Tensor q = by_heads(x), k = by_heads(context), v = by_heads(context);
   const mh::AttentionResult result = mh::attention(q, k, v);
 

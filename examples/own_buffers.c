@@ -16,7 +16,8 @@ static int failed(const char* what) {
 
 int main(void) {
   const int64_t extent[] = {BATCH, HEADS, TIME, WIDTH};
-  const mh_array q_array = mh_dense(q, MH_F32, 4, extent), k_array = mh_dense(k, MH_F32, 4, extent), v_array = mh_dense(v, MH_F32, 4, extent);
+  const mh_array q_array = mh_dense(q, MH_F32, 4, extent), k_array = mh_dense(k, MH_F32, 4, extent),
+                 v_array = mh_dense(v, MH_F32, 4, extent);
   const mh_array o_array = mh_dense(o, MH_F32, 4, extent), lse_array = mh_dense(lse, MH_F32, 3, extent);
   const mh_array d_o_array = mh_dense(d_o, MH_F32, 4, extent), dq_array = mh_dense(dq, MH_F32, 4, extent);
   const mh_array dk_array = mh_dense(dk, MH_F32, 4, extent), dv_array = mh_dense(dv, MH_F32, 4, extent);

@@ -14,10 +14,12 @@ int main() {
   // Three views of that memory in the order attention reads, (batch, heads, time, width), by strides alone.
   const int64_t row = 3 * heads * width;
   const auto view = [&](int64_t which) {
-    return mh::wrap(qkv.data() + which * heads * width, {batch, heads, time, width}, {time * row, width, row, 1}, mh::DType::f32);
+    return mh::wrap(qkv.data() + which * heads * width, {batch, heads, time, width}, {time * row, width, row, 1},
+                    mh::DType::f32);
   };
   // The result goes straight to where an output projection wants it: (batch, time, heads · width).
-  const mh::Tensor o = mh::wrap(out.data(), {batch, heads, time, width}, {time * heads * width, width, heads * width, 1}, mh::DType::f32);
+  const mh::Tensor o = mh::wrap(out.data(), {batch, heads, time, width},
+                                {time * heads * width, width, heads * width, 1}, mh::DType::f32);
 
   mh::attention_into({.o = o}, view(0), view(1), view(2), {.mask = mh::causal()});
 
@@ -28,7 +30,8 @@ int main() {
     }
   }
   std::printf("%s\n", mh::explain(view(0), view(1), view(2), {.mask = mh::causal()}).text().c_str());
-  std::printf("o[0, last, 0, :4] = %.4f %.4f %.4f %.4f\n", out[(time - 1) * heads * width], out[(time - 1) * heads * width + 1],
-              out[(time - 1) * heads * width + 2], out[(time - 1) * heads * width + 3]);
+  std::printf("o[0, last, 0, :4] = %.4f %.4f %.4f %.4f\n", out[(time - 1) * heads * width],
+              out[(time - 1) * heads * width + 1], out[(time - 1) * heads * width + 2],
+              out[(time - 1) * heads * width + 3]);
   return 0;
 }

@@ -6,7 +6,8 @@
 
 int main() {
   const int64_t heads = 2, time = 2048, width = 64;
-  const mh::Tensor q = mh::randn({1, heads, time, width}, 1), k = mh::randn({1, heads, time, width}, 2), v = mh::randn({1, heads, time, width}, 3);
+  const mh::Tensor q = mh::randn({1, heads, time, width}, 1), k = mh::randn({1, heads, time, width}, 2),
+                   v = mh::randn({1, heads, time, width}, 3);
 
   const auto timed = [&](const char* label, const mh::AttentionOptions& options) {
     mh::attention(q, k, v, options);
@@ -14,8 +15,8 @@ int main() {
     const mh::AttentionResult result = mh::attention(q, k, v, options);
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
     const mh::Explanation said = mh::explain(q, k, v, options);
-    std::printf("%-8s %7.2f ms, %6.1f MFLOP, %s on %s\n", label, took.count(), static_cast<double>(said.flops) / 1e6, said.kernel.c_str(),
-                said.rung.c_str());
+    std::printf("%-8s %7.2f ms, %6.1f MFLOP, %s on %s\n", label, took.count(), static_cast<double>(said.flops) / 1e6,
+                said.kernel.c_str(), said.rung.c_str());
     return result;
   };
   const mh::AttentionOptions options{.mask = mh::window(64, 0)};

@@ -1,4 +1,4 @@
-/* The C ABI: attention on the caller's arrays. What every option means: docs/semantics.md. C99, no allocation by the caller. */
+/* The C ABI: attention on the caller's arrays, in C99. What every option means: docs/semantics.md. */
 #ifndef MULTIHEAD_C_H
 #define MULTIHEAD_C_H
 
@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* Every function that can fail returns one of these; mh_last_error() then holds one sentence, and nothing was written. */
+/* What can fail returns one of these; mh_last_error() then holds one sentence, and nothing was written. */
 typedef enum mh_status {
   MH_OK = 0,
   MH_INVALID_ARGUMENT = 1,
@@ -21,7 +21,11 @@ typedef enum mh_status {
   MH_OUT_OF_MEMORY = 5
 } mh_status;
 
-typedef enum mh_dtype { MH_F32 = 0, MH_BF16 = 1, MH_F16 = 2, MH_F64 = 3, MH_I8 = 4, MH_U8 = 5, MH_I32 = 6, MH_I64 = 7, MH_BOOL = 8 } mh_dtype;
+/* clang-format off */
+typedef enum mh_dtype {
+  MH_F32 = 0, MH_BF16 = 1, MH_F16 = 2, MH_F64 = 3, MH_I8 = 4, MH_U8 = 5, MH_I32 = 6, MH_I64 = 7, MH_BOOL = 8
+} mh_dtype;
+/* clang-format on */
 typedef enum mh_similarity { MH_DOT = 0, MH_COSINE = 1, MH_EUCLIDEAN = 2 } mh_similarity;
 
 #define MH_MAX_RANK 6
@@ -39,8 +43,9 @@ typedef struct mh_array {
 MH_API mh_array mh_dense(void* data, mh_dtype dtype, int32_t rank, const int64_t* extent);
 
 /* Zero-filled with `size` set, it asks for plain attention with scale 1/sqrt(Dk). A null array is an option not taken.
-   `size` is sizeof of the struct the caller was compiled with: a shorter one is filled up with zeros, of a longer one the
-   rest must be zero, or the call is refused as asking for what this version does not know. So for every struct here. */
+   `size` is sizeof of the struct the caller was compiled with: a shorter one is filled up with zeros, of a longer one
+   the rest must be zero, or the call is refused as asking for what this version does not know. So for every struct
+   here. */
 typedef struct mh_attention_options {
   size_t size;
   int32_t similarity; /* mh_similarity */
@@ -71,7 +76,7 @@ typedef struct mh_attention_options {
   const mh_array* t5_table;     /* f32 (buckets, H) */
   int64_t t5_max_distance;      /* 0 counts as 128 */
   int32_t t5_one_directional;
-  int32_t reserved; /* 0 */
+  int32_t reserved;         /* 0 */
   const mh_array* sink;     /* f32 (H) */
   const mh_array* head_mix; /* f32 (H, H) */
   const mh_array* key_mix;  /* f32 (Tk, Tk) */
@@ -121,7 +126,8 @@ typedef struct mh_explanation {
   char why[256]; /* why not a faster one; cut to fit */
 } mh_explanation;
 /* What mh_attention_forward would do: reads the arrays of lengths and documents, not q, k, v. */
-MH_API mh_status mh_attention_explain(const mh_attention_call* call, const mh_attention_options* options, mh_explanation* out);
+MH_API mh_status mh_attention_explain(const mh_attention_call* call, const mh_attention_options* options,
+                                      mh_explanation* out);
 
 /* Of this thread's last call that failed; "" where none did. Valid until the next one fails. */
 MH_API const char* mh_last_error(void);
@@ -129,8 +135,8 @@ MH_API const char* mh_version(void);
 
 MH_API int32_t mh_threads(void);
 MH_API mh_status mh_set_threads(int32_t count); /* 1 to 1024 */
-/* The caller's threads: run must call task(context, i) once for each i below count, started in ascending order, and return when all
-   are done. A null run gives the work back to the library's own threads. */
+/* The caller's threads: run must call task(context, i) once for each i below count, started in ascending order, and
+   return when all are done. A null run gives the work back to the library's own threads. */
 typedef void (*mh_task)(void* context, int64_t index);
 typedef void (*mh_run)(void* self, int64_t count, mh_task task, void* context);
 MH_API mh_status mh_set_executor(mh_run run, void* self);

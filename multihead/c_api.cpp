@@ -49,15 +49,17 @@ T known_part(const char* op, const char* what, const T* given) {
   check(given != nullptr, "{}: {} is null; expected a pointer to one", op, what);
   constexpr size_t kLargest = 4096;
   const size_t size = given->size;
-  check(size >= sizeof(size_t) && size <= kLargest, "{}: the size of {} is {}; expected sizeof of it, which is {} here", op, what, size,
-        sizeof(T));
+  check(size >= sizeof(size_t) && size <= kLargest, "{}: the size of {} is {}; expected sizeof of it, which is {} here",
+        op, what, size, sizeof(T));
   T known;
   std::memset(&known, 0, sizeof known);
   std::memcpy(&known, given, std::min(size, sizeof known));
   const auto* bytes = reinterpret_cast<const unsigned char*>(given);
-  const bool more = size > sizeof known && std::any_of(bytes + sizeof known, bytes + size, [](unsigned char byte) { return byte != 0; });
+  const bool more = size > sizeof known &&
+                    std::any_of(bytes + sizeof known, bytes + size, [](unsigned char byte) { return byte != 0; });
   if (more) {
-    fail(ErrorKind::unsupported, "{}: {} is {} bytes long and says something past the {} this version knows; expected zeros there", op, what,
+    fail(ErrorKind::unsupported,
+         "{}: {} is {} bytes long and says something past the {} this version knows; expected zeros there", op, what,
          size, sizeof known);
   }
   return known;
@@ -65,9 +67,12 @@ T known_part(const char* op, const char* what, const T* given) {
 
 Tensor to_tensor(const char* op, const char* what, const mh_array* array) {
   check(array != nullptr, "{}: {} is null; expected an array", op, what);
-  check(array->dtype >= MH_F32 && array->dtype <= MH_BOOL, "{}: {} has the element type {}; expected one of mh_dtype", op, what, array->dtype);
-  check(array->rank >= 0 && array->rank <= MH_MAX_RANK, "{}: {} has rank {}; expected 0 to {}", op, what, array->rank, MH_MAX_RANK);
-  const std::vector<int64_t> extent(array->extent, array->extent + array->rank), stride(array->stride, array->stride + array->rank);
+  check(array->dtype >= MH_F32 && array->dtype <= MH_BOOL, "{}: {} has the element type {}; expected one of mh_dtype",
+        op, what, array->dtype);
+  check(array->rank >= 0 && array->rank <= MH_MAX_RANK, "{}: {} has rank {}; expected 0 to {}", op, what, array->rank,
+        MH_MAX_RANK);
+  const std::vector<int64_t> extent(array->extent, array->extent + array->rank),
+      stride(array->stride, array->stride + array->rank);
   const bool none = std::find(extent.begin(), extent.end(), 0) != extent.end();
   check(array->data != nullptr || none, "{}: the data of {} is null; expected its elements; {} is {}", op, what, what,
         mh::to_string(mh::Shape(extent)));
@@ -103,7 +108,8 @@ mh::Similarity similarity_of(const char* op, const mh_attention_options& o) {
   if (o.similarity == MH_DOT) return mh::DotSimilarity{scale};
   if (o.similarity == MH_EUCLIDEAN) return mh::EuclideanSimilarity{scale};
   check(o.similarity == MH_COSINE, "{}: the similarity is {}; expected one of mh_similarity", op, o.similarity);
-  check(!o.has_scale, "{}: scale {} is given together with cosine similarity; expected tau, which takes its place", op, o.scale);
+  check(!o.has_scale, "{}: scale {} is given together with cosine similarity; expected tau, which takes its place", op,
+        o.scale);
   return mh::CosineSimilarity{o.tau == 0 ? 1.0f : o.tau, optional_tensor(op, "taus", o.taus)};
 }
 
@@ -119,21 +125,25 @@ mh::AttentionOptions options_of(const char* op, const mh_attention_options* give
   if (o.bias) out.bias.emplace_back(mh::DenseBias{to_tensor(op, "bias", o.bias)});
   if (o.alibi_slopes) out.bias.emplace_back(mh::AlibiBias{to_tensor(op, "alibi_slopes", o.alibi_slopes)});
   if (o.t5_table) {
-    out.bias.emplace_back(mh::T5Bias{to_tensor(op, "t5_table", o.t5_table), !o.t5_one_directional, o.t5_max_distance ? o.t5_max_distance : 128});
+    out.bias.emplace_back(mh::T5Bias{to_tensor(op, "t5_table", o.t5_table), !o.t5_one_directional,
+                                     o.t5_max_distance ? o.t5_max_distance : 128});
   }
   out.sink = optional_tensor(op, "sink", o.sink);
   check(!o.head_mix || !o.key_mix, "{}: head_mix and key_mix are both given; expected one at most", op);
   if (o.head_mix) out.score_mix = mh::HeadMix{to_tensor(op, "head_mix", o.head_mix)};
   if (o.key_mix) out.score_mix = mh::KeyMix{to_tensor(op, "key_mix", o.key_mix)};
-  check(!o.cu_seqlens_q == !o.cu_seqlens_k, "{}: one of cu_seqlens_q and cu_seqlens_k is null; expected both or none", op);
+  check(!o.cu_seqlens_q == !o.cu_seqlens_k, "{}: one of cu_seqlens_q and cu_seqlens_k is null; expected both or none",
+        op);
   if (o.cu_seqlens_q) {
-    out.packed = mh::Packed{to_tensor(op, "cu_seqlens_q", o.cu_seqlens_q), to_tensor(op, "cu_seqlens_k", o.cu_seqlens_k)};
+    out.packed =
+        mh::Packed{to_tensor(op, "cu_seqlens_q", o.cu_seqlens_q), to_tensor(op, "cu_seqlens_k", o.cu_seqlens_k)};
   }
   return out;
 }
 
 // Gradients in the order of the biases that options_of makes.
-mh::AttentionGradients gradients_of(const char* op, const mh_attention_gradients& g, const mh_attention_options* given) {
+mh::AttentionGradients gradients_of(const char* op, const mh_attention_gradients& g,
+                                    const mh_attention_options* given) {
   mh::AttentionGradients out;
   out.dq = optional_tensor(op, "dq", g.dq);
   out.dk = optional_tensor(op, "dk", g.dk);
@@ -206,24 +216,30 @@ mh_status mh_attention_backward(const mh_attention_call* call, const mh_attentio
     made.k = to_tensor(op, "k", c.k);
     made.v = to_tensor(op, "v", c.v);
     made.result = {to_tensor(op, "o", c.o), to_tensor(op, "lse", c.lse)};
-    mh::attention_backward_into(out, made, {to_tensor(op, "d_o", c.d_o), optional_tensor(op, "d_lse", c.d_lse)}, options_of(op, options));
+    mh::attention_backward_into(out, made, {to_tensor(op, "d_o", c.d_o), optional_tensor(op, "d_lse", c.d_lse)},
+                                options_of(op, options));
   });
 }
 
-mh_status mh_attention_weights(const mh_attention_call* call, const mh_attention_options* options, const mh_attention_choice* choice,
-                               const mh_array* weights) {
+mh_status mh_attention_weights(const mh_attention_call* call, const mh_attention_options* options,
+                               const mh_attention_choice* choice, const mh_array* weights) {
   constexpr const char* op = "mh_attention_weights";
   return guarded([&] {
     const mh_attention_call c = known_part(op, "call", call);
     mh_attention_choice chosen{};
     if (choice) chosen = known_part(op, "choice", choice);
-    const Tensor q = to_tensor(op, "q", c.q), k = to_tensor(op, "k", c.k), lse = to_tensor(op, "lse", c.lse);
-    mh::attention_weights_into(to_tensor(op, "weights", weights), q, k, lse, options_of(op, options),
-                               list_of(op, "heads", chosen.heads, chosen.head_count), list_of(op, "rows", chosen.rows, chosen.row_count));
+    mh::AttentionCall made;
+    made.q = to_tensor(op, "q", c.q);
+    made.k = to_tensor(op, "k", c.k);
+    made.result.lse = to_tensor(op, "lse", c.lse);
+    mh::attention_weights_into(
+        to_tensor(op, "weights", weights), made, options_of(op, options),
+        {list_of(op, "heads", chosen.heads, chosen.head_count), list_of(op, "rows", chosen.rows, chosen.row_count)});
   });
 }
 
-mh_status mh_attention_explain(const mh_attention_call* call, const mh_attention_options* options, mh_explanation* out) {
+mh_status mh_attention_explain(const mh_attention_call* call, const mh_attention_options* options,
+                               mh_explanation* out) {
   constexpr const char* op = "mh_attention_explain";
   return guarded([&] {
     const mh_attention_call c = known_part(op, "call", call);

@@ -7,18 +7,18 @@
 
 static int failures = 0;
 
-#define EXPECT(holds) \
-  do { \
-    if (!(holds)) { \
+#define EXPECT(holds)                                                                              \
+  do {                                                                                             \
+    if (!(holds)) {                                                                                \
       printf("%s:%d: not so: %s (last error: %s)\n", __FILE__, __LINE__, #holds, mh_last_error()); \
-      ++failures; \
-    } \
+      ++failures;                                                                                  \
+    }                                                                                              \
   } while (0)
 
 /* One sentence that says `part`, from a call that failed with `status`. */
-#define REFUSES(call, status, part) \
-  do { \
-    EXPECT((call) == (status)); \
+#define REFUSES(call, status, part)                \
+  do {                                             \
+    EXPECT((call) == (status));                    \
     EXPECT(strstr(mh_last_error(), part) != NULL); \
   } while (0)
 
@@ -112,7 +112,8 @@ static double loss(void) {
 }
 
 static void gradients_are_right(void) {
-  static float dq_data[B * H * TQ * DK], dk_data[B * HKV * TK * DK], dv_data[B * HKV * TK * DV], dsink_data[H], sink_data[H];
+  static float dq_data[B * H * TQ * DK], dk_data[B * HKV * TK * DK], dv_data[B * HKV * TK * DV], dsink_data[H],
+      sink_data[H];
   static const int64_t heads[] = {H};
   const mh_array dq = mh_dense(dq_data, MH_F32, 4, q_extent), dk = mh_dense(dk_data, MH_F32, 4, k_extent);
   const mh_array dv = mh_dense(dv_data, MH_F32, 4, v_extent), sink = mh_dense(sink_data, MH_F32, 1, heads);
@@ -169,7 +170,8 @@ static void weights_are_right(void) {
   EXPECT(mh_attention_weights(&call, &options, &choice, &weights) == MH_OK);
   for (j = 0; j < TK; ++j) sum += weights_data[j];
   EXPECT(fabs(sum - 1) < 1e-5);
-  REFUSES(mh_attention_weights(&call, &options, NULL, &weights), MH_INVALID_ARGUMENT, "weights is f32 [2, 1, 2, 5]; expected f32 [2, 4, 3, 5]");
+  REFUSES(mh_attention_weights(&call, &options, NULL, &weights), MH_INVALID_ARGUMENT,
+          "weights is f32 [2, 1, 2, 5]; expected f32 [2, 4, 3, 5]");
   REFUSES(mh_attention_weights(&call, &options, &choice, NULL), MH_INVALID_ARGUMENT, "weights is null");
   choice.head_count = 0;
   REFUSES(mh_attention_weights(&call, &options, &choice, &weights), MH_INVALID_ARGUMENT, "the list of heads is empty");

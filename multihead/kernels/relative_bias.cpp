@@ -42,8 +42,9 @@ int64_t t5_bucket(const T5Buckets& buckets, int64_t d) {
   }
   const int64_t exact = count / 2;
   if (d < exact) return base + d;
-  const float ratio = std::log(static_cast<float>(d) / static_cast<float>(exact)) /
-                      static_cast<float>(std::log(static_cast<double>(buckets.max_distance) / static_cast<double>(exact)));
+  const float ratio =
+      std::log(static_cast<float>(d) / static_cast<float>(exact)) /
+      static_cast<float>(std::log(static_cast<double>(buckets.max_distance) / static_cast<double>(exact)));
   const float far = std::min(ratio * static_cast<float>(count - exact), static_cast<float>(count));
   return base + std::min(exact + static_cast<int64_t>(far), count - 1);
 }

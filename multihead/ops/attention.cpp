@@ -7,7 +7,8 @@
 namespace mh {
 
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
-  check(static_cast<bool>(v), "attention: v has no memory; expected values for the keys; {}", detail::CallShapes{&q, &k, &v});
+  check(static_cast<bool>(v), "attention: v has no memory; expected values for the keys; {}",
+        detail::CallShapes{&q, &k, &v});
   const detail::AttentionPlan plan = detail::plan_attention("attention", {q, k, v, options});
 
   AttentionResult out{empty(detail::output_shape(plan.size), q.dtype()), empty(detail::lse_shape(plan.size))};
@@ -15,9 +16,11 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, con
   return out;
 }
 
-void attention_into(const AttentionResult& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
+void attention_into(const AttentionResult& out, const Tensor& q, const Tensor& k, const Tensor& v,
+                    const AttentionOptions& options) {
   constexpr std::string_view op = "attention_into";
-  check(static_cast<bool>(v), "{}: v has no memory; expected values for the keys; {}", op, detail::CallShapes{&q, &k, &v});
+  check(static_cast<bool>(v), "{}: v has no memory; expected values for the keys; {}", op,
+        detail::CallShapes{&q, &k, &v});
   const detail::AttentionInputs inputs{q, k, v, options};
   const detail::AttentionPlan plan = detail::plan_attention(op, inputs);
   detail::check_rows(op, "o", out.o, detail::output_shape(plan.size), q.dtype());
@@ -25,8 +28,8 @@ void attention_into(const AttentionResult& out, const Tensor& q, const Tensor& k
   if (out.lse) {
     detail::check_output(op, "lse", out.lse, detail::lse_shape(plan.size), DType::f32);
     detail::check_apart(op, "lse", out.lse, inputs);
-    check(!overlaps(out.lse, out.o), "{}: lse shares memory with o; expected memory of its own; o is {}, lse is {}", op, out.o.shape(),
-          out.lse.shape());
+    check(!overlaps(out.lse, out.o), "{}: lse shares memory with o; expected memory of its own; o is {}, lse is {}", op,
+          out.o.shape(), out.lse.shape());
   }
   detail::run_forward(plan, out.o, out.lse);
 }

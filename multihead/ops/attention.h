@@ -2,89 +2,26 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "multihead/ops/mask.h"
+#include "multihead/ops/attention_options.h"
 #include "multihead/tensor/tensor.h"
 
 namespace mh {
-
-// s = scale · q·k; scale defaults to 1/√Dk.
-struct DotSimilarity {
-  std::optional<float> scale{};
-};
-// s = tau · q·k / (|q||k|); a vector shorter than 2^-60 counts as zero.
-struct CosineSimilarity {
-  float tau = 1;
-  Tensor taus{};  // f32 (H), in place of tau
-};
-// s = -scale · |q - k|², by the expansion scale · (2 q·k - |q|² - |k|²).
-struct EuclideanSimilarity {
-  std::optional<float> scale{};
-};
-using Similarity = std::variant<DotSimilarity, CosineSimilarity, EuclideanSimilarity>;
-
-// Added to the scores: a dense tensor broadcastable to (B, H, Tq, Tk).
-struct DenseBias {
-  Tensor values;
-};
-// -slopes[h] · |position - j|.
-struct AlibiBias {
-  Tensor slopes;  // f32 (H)
-};
-// table[bucket(j - position)][h], buckets as in T5.
-struct T5Bias {
-  Tensor table;  // f32 (buckets, H)
-  bool bidirectional = true;
-  int64_t max_distance = 128;
-};
-// Several are added up; at most one dense, one relative (ALiBi or T5).
-using Bias = std::variant<DenseBias, AlibiBias, T5Bias>;
-
-struct Dropout {
-  float p = 0;
-  uint64_t seed = 0;
-};
-
-// Learned mixing of the scores after the cap, before bias and mask.
-struct HeadMix {
-  Tensor matrix;  // f32 (H, H): s'[h] = Σ_g matrix[h][g] · s[g]
-};
-struct KeyMix {
-  Tensor matrix;  // f32 (Tk, Tk): s'[j] = Σ_l s[l] · matrix[l][j]; refused with causal masks
-};
-using ScoreMix = std::variant<std::monostate, HeadMix, KeyMix>;
-
-// Packed batches: q (ΣTq, H, Dk), k (ΣTk, Hkv, Dk), v (ΣTk, Hkv, Dv); boundaries i32 (B + 1), first 0.
-struct Packed {
-  Tensor cu_seqlens_q, cu_seqlens_k;
-};
-
-struct AttentionOptions {
-  Mask mask{};
-  std::vector<Bias> bias{};
-  Similarity similarity = DotSimilarity{};
-  float cap = 0;  // > 0: s = cap · tanh(s / cap)
-  Tensor sink{};  // f32 (H), or empty
-  Dropout dropout{};
-  std::optional<Packed> packed{};
-  ScoreMix score_mix{};
-};
 
 struct AttentionResult {
   Tensor o{};    // (B, H, Tq, Dv), packed (ΣTq, H, Dv), in q's type
   Tensor lse{};  // f32 (B, H, Tq), packed (H, ΣTq)
 };
 
-// q (B, H, Tq, Dk), k (B, Hkv, Tk, Dk), v (B, Hkv, Tk, Dv), f32, bf16 or f16 of one type, unit last stride, H % Hkv == 0.
-// A row that keeps nothing gives o = 0, lse = -inf (or the sink's logit).
+// q (B, H, Tq, Dk), k (B, Hkv, Tk, Dk), v (B, Hkv, Tk, Dv), f32, bf16 or f16 of one type, unit last stride, Hkv
+// divides H. A row that keeps nothing gives o = 0, lse = -inf (or the sink's logit).
 // Throws: invalid_argument, unsupported; one sentence with the shapes, before anything is written.
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
 // The same, into o and lse of the caller (lse may be empty). o must not overlap an input.
-void attention_into(const AttentionResult& out, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
+void attention_into(const AttentionResult& out, const Tensor& q, const Tensor& k, const Tensor& v,
+                    const AttentionOptions& options = {});
 
 // What the gradient needs of the call it belongs to.
 struct AttentionCall {
@@ -110,19 +47,23 @@ struct OutputGradients {
 void attention_backward_into(const AttentionGradients& out, const AttentionCall& call, const OutputGradients& gradients,
                              const AttentionOptions& options = {});
 
-// Joins results over disjoint sets of keys: lse = log Σ exp(lse_n), o = Σ exp(lse_n - lse) · o_n. A sink belongs to one part.
-// Throws: invalid_argument where there is no part, or shapes or types differ.
+// Joins results over disjoint sets of keys: lse = log Σ exp(lse_n), o = Σ exp(lse_n - lse) · o_n. A sink belongs to
+// one. Throws: invalid_argument where there is no part, or shapes or types differ.
 AttentionResult merge(const std::vector<AttentionResult>& parts);
 // Gradients of each part's o and lse.
 std::vector<AttentionResult> merge_backward(const std::vector<AttentionResult>& parts, const AttentionResult& joined,
                                             const AttentionResult& gradient);
 
-// Exact rows of p = exp(s - lse), before dropout: f32 (B, heads, rows, Tk). Empty lists mean all. Packed: B sequences, rows
-// counted inside each, Tk of the longest; what lies past a sequence's end is 0.
+// Exact rows of p = exp(s - lse), before dropout: f32 (B, heads, rows, Tk). Empty lists mean all. Packed: B sequences,
+// rows counted inside each, Tk of the longest; what lies past a sequence's end is 0.
 Tensor attention_weights(const Tensor& q, const Tensor& k, const Tensor& lse, const AttentionOptions& options = {},
                          const std::vector<int32_t>& heads = {}, const std::vector<int32_t>& rows = {});
-void attention_weights_into(const Tensor& weights, const Tensor& q, const Tensor& k, const Tensor& lse, const AttentionOptions& options,
-                            const std::vector<int32_t>& heads, const std::vector<int32_t>& rows);
+struct WeightsChoice {
+  std::vector<int32_t> heads{}, rows{};
+};
+// The same, into memory of the caller; reads q, k and the lse of the call.
+void attention_weights_into(const Tensor& weights, const AttentionCall& call, const AttentionOptions& options,
+                            const WeightsChoice& choice);
 
 struct AttentionStatistics {
   Tensor entropy;      // f32 (B, H, Tq), nats
@@ -136,9 +77,9 @@ AttentionStatistics attention_statistics(const Tensor& q, const Tensor& k, const
                                          const AttentionOptions& options = {}, int top = 1);
 
 struct Explanation {
-  std::string kernel;   // attention_forward, attention_decode, composed
+  std::string kernel;  // attention_forward, attention_decode, composed
   std::string rung;
-  std::string why;      // why not a faster one, or empty
+  std::string why;  // why not a faster one, or empty
   bool composed = false;
   int64_t flops = 0;    // of the pairs that lengths, causal, window and prefix keep; other masks may drop more
   int64_t bytes = 0;    // read and written at least once

@@ -19,18 +19,20 @@ Shape bias_shape(const Bias& bias) {
 
 Shape mix_shape(const AttentionPlan& plan) { return {plan.mixing.matrix.size[0], plan.mixing.matrix.size[1]}; }
 
-AttentionPlan plan_backward(const AttentionCall& call, const OutputGradients& gradients, const AttentionOptions& options) {
+AttentionPlan plan_backward(const AttentionCall& call, const OutputGradients& gradients,
+                            const AttentionOptions& options) {
   const detail::CallShapes shapes{&call.q, &call.k, &call.v};
   check(static_cast<bool>(call.v), "{}: v has no memory; expected values for the keys; {}", kOp, shapes);
   AttentionPlan plan = detail::plan_attention(kOp, {call.q, call.k, call.v, options});
   const auto like = [&](std::string_view what, const Tensor& t, const Shape& shape, DType dtype) {
     check(static_cast<bool>(t), "{}: {} has no memory; expected {} {}; {}", kOp, what, name(dtype), shape, shapes);
-    check(t.dtype() == dtype && t.shape() == shape, "{}: {} is {} {}; expected {} {}; {}", kOp, what, name(t.dtype()), t.shape(),
-          name(dtype), shape, shapes);
+    check(t.dtype() == dtype && t.shape() == shape, "{}: {} is {} {}; expected {} {}; {}", kOp, what, name(t.dtype()),
+          t.shape(), name(dtype), shape, shapes);
   };
   const auto rows_like = [&](std::string_view what, const Tensor& t) {
     like(what, t, detail::output_shape(plan.size), call.q.dtype());
-    check(t.size(-1) <= 1 || t.stride(-1) == 1, "{}: {} has a last stride of {}; expected 1; {}", kOp, what, t.stride(-1), shapes);
+    check(t.size(-1) <= 1 || t.stride(-1) == 1, "{}: {} has a last stride of {}; expected 1; {}", kOp, what,
+          t.stride(-1), shapes);
   };
   rows_like("o", call.result.o);
   rows_like("d_o", gradients.d_o);
@@ -51,16 +53,16 @@ void for_each_output(const AttentionGradients& out, F&& f) {
   f("dmix", out.dmix);
 }
 
-void check_outputs(const AttentionPlan& plan, const AttentionGradients& out, const AttentionCall& call, const OutputGradients& gradients,
-                   const AttentionOptions& options) {
+void check_outputs(const AttentionPlan& plan, const AttentionGradients& out, const AttentionCall& call,
+                   const OutputGradients& gradients, const AttentionOptions& options) {
   const auto rows = [&](std::string_view what, const Tensor& t, const Tensor& of) {
     if (t) detail::check_rows(kOp, what, t, of.shape(), of.dtype());
   };
   rows("dq", out.dq, call.q);
   rows("dk", out.dk, call.k);
   rows("dv", out.dv, call.v);
-  check(out.dbias.empty() || out.dbias.size() == options.bias.size(), "{}: {} gradients for {} biases; expected one each, or none", kOp,
-        out.dbias.size(), options.bias.size());
+  check(out.dbias.empty() || out.dbias.size() == options.bias.size(),
+        "{}: {} gradients for {} biases; expected one each, or none", kOp, out.dbias.size(), options.bias.size());
   for (size_t n = 0; n < out.dbias.size(); ++n) {
     if (out.dbias[n]) detail::check_rows(kOp, "dbias", out.dbias[n], bias_shape(options.bias[n]), DType::f32);
   }
@@ -79,12 +81,12 @@ void check_outputs(const AttentionPlan& plan, const AttentionGradients& out, con
     if (!t) return;
     detail::check_apart(kOp, what, t, {call.q, call.k, call.v, options});
     for (const auto& [label, other] : also) {
-      check(!*other || !overlaps(t, *other), "{}: {} shares memory with {}; expected memory of its own; {} is {}", kOp, what, label, what,
-            t.shape());
+      check(!*other || !overlaps(t, *other), "{}: {} shares memory with {}; expected memory of its own; {} is {}", kOp,
+            what, label, what, t.shape());
     }
     for (const Tensor* other : earlier) {
-      check(!overlaps(t, *other), "{}: {} shares memory with another gradient; expected memory of its own; {} is {}", kOp, what, what,
-            t.shape());
+      check(!overlaps(t, *other), "{}: {} shares memory with another gradient; expected memory of its own; {} is {}",
+            kOp, what, what, t.shape());
     }
     earlier.push_back(&t);
   });
@@ -104,7 +106,8 @@ void clear_rest(const AttentionPlan& plan, const Tensor& t) {
   }
 }
 
-void run_backward(const AttentionPlan& plan, const AttentionGradients& out, const AttentionCall& call, const OutputGradients& gradients) {
+void run_backward(const AttentionPlan& plan, const AttentionGradients& out, const AttentionCall& call,
+                  const OutputGradients& gradients) {
   const detail::AttentionSizes& size = plan.size;
   const auto rows = [&](const Tensor& t) { return t ? detail::heads_view(size, t) : View{}; };
   kernels::AttentionBackwardArgs args;
@@ -146,7 +149,8 @@ void run_backward(const AttentionPlan& plan, const AttentionGradients& out, cons
 
 }  // namespace
 
-AttentionGradients attention_backward(const AttentionCall& call, const Tensor& d_o, const Tensor& d_lse, const AttentionOptions& options) {
+AttentionGradients attention_backward(const AttentionCall& call, const Tensor& d_o, const Tensor& d_lse,
+                                      const AttentionOptions& options) {
   const AttentionPlan plan = plan_backward(call, {d_o, d_lse}, options);
 
   AttentionGradients out{.dq = empty_like(call.q), .dk = empty_like(call.k), .dv = empty_like(call.v)};

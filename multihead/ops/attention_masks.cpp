@@ -12,8 +12,8 @@ constexpr int64_t kMaxPosition = int64_t{1} << 40;
 
 View sequence_list_view(const AttentionPlan& plan, std::string_view what, const Tensor& t, const CallShapes& shapes) {
   check(t.dtype() == DType::i32 && t.rank() == 1 && t.size(0) == plan.size.sequences,
-        "{}: {} is {} {}; expected i32 ({}), one per sequence; {}", plan.op, what, name(t.dtype()), t.shape(), plan.size.sequences,
-        shapes);
+        "{}: {} is {} {}; expected i32 ({}), one per sequence; {}", plan.op, what, name(t.dtype()), t.shape(),
+        plan.size.sequences, shapes);
   return t.view();
 }
 
@@ -22,12 +22,14 @@ void plan_lengths(AttentionPlan& plan, const Mask& mask, const CallShapes& shape
   // A packed batch is bounded by its longest sequence: a shorter one simply has no keys there.
   const std::vector<kernels::Sequence> whole = plan.sequences;
   for (const Tensor& t : mask.lengths) {
-    check(static_cast<bool>(t), "{}: lengths has no memory; expected i32 ({}); {}", plan.op, plan.size.sequences, shapes);
+    check(static_cast<bool>(t), "{}: lengths has no memory; expected i32 ({}); {}", plan.op, plan.size.sequences,
+          shapes);
     const View lengths = sequence_list_view(plan, "lengths", t, shapes);
     for (int64_t b = 0; b < plan.size.sequences; ++b) {
       const int64_t length = *lengths.at<int32_t>(b);
       const int64_t most = plan.size.packed ? plan.size.Tk : whole[b].k_len;
-      check(length >= 0 && length <= most, "{}: lengths[{}] is {}; expected 0 to {}; {}", plan.op, b, length, most, shapes);
+      check(length >= 0 && length <= most, "{}: lengths[{}] is {}; expected 0 to {}; {}", plan.op, b, length, most,
+            shapes);
       plan.sequences[b].k_len = std::min(plan.sequences[b].k_len, length);
     }
   }
@@ -45,8 +47,9 @@ void plan_positions(AttentionPlan& plan, const Mask& mask, const CallShapes& sha
 }
 
 void plan_band(AttentionPlan& plan, const Mask& mask, const CallShapes& shapes) {
-  check(mask.behind >= -1 && mask.ahead >= -1, "{}: the window is ({}, {}); expected numbers of keys, or -1 for unbounded; {}", plan.op,
-        mask.behind, mask.ahead, shapes);
+  check(mask.behind >= -1 && mask.ahead >= -1,
+        "{}: the window is ({}, {}); expected numbers of keys, or -1 for unbounded; {}", plan.op, mask.behind,
+        mask.ahead, shapes);
   // Beyond every distance there can be, a bound drops nothing.
   constexpr int64_t far = 2 * kMaxPosition;
   kernels::Scores& scores = plan.scores;
@@ -66,11 +69,16 @@ void plan_band(AttentionPlan& plan, const Mask& mask, const CallShapes& shapes) 
 }
 
 // (B, T) ids, one row for all allowed, with a unit last stride.
-View document_view(const AttentionPlan& plan, std::string_view what, const Tensor& t, int64_t length, const CallShapes& shapes) {
-  check(static_cast<bool>(t), "{}: {} has no memory; expected i32 ({}, {}); {}", plan.op, what, plan.size.sequences, length, shapes);
-  check(t.dtype() == DType::i32 && t.rank() == 2 && (t.size(0) == plan.size.sequences || t.size(0) == 1) && t.size(1) == length,
-        "{}: {} is {} {}; expected i32 ({}, {}); {}", plan.op, what, name(t.dtype()), t.shape(), plan.size.sequences, length, shapes);
-  check(length <= 1 || t.stride(1) == 1, "{}: {} has a last stride of {}; expected 1; {}", plan.op, what, t.stride(1), shapes);
+View document_view(const AttentionPlan& plan, std::string_view what, const Tensor& t, int64_t length,
+                   const CallShapes& shapes) {
+  check(static_cast<bool>(t), "{}: {} has no memory; expected i32 ({}, {}); {}", plan.op, what, plan.size.sequences,
+        length, shapes);
+  check(t.dtype() == DType::i32 && t.rank() == 2 && (t.size(0) == plan.size.sequences || t.size(0) == 1) &&
+            t.size(1) == length,
+        "{}: {} is {} {}; expected i32 ({}, {}); {}", plan.op, what, name(t.dtype()), t.shape(), plan.size.sequences,
+        length, shapes);
+  check(length <= 1 || t.stride(1) == 1, "{}: {} has a last stride of {}; expected 1; {}", plan.op, what, t.stride(1),
+        shapes);
   View view = t.view();
   view.size[0] = plan.size.sequences;
   if (t.size(0) == 1) view.stride[0] = 0;
@@ -92,8 +100,8 @@ int32_t unused_document(const View& keys, int64_t sequences, int64_t length) {
 }
 
 void plan_documents(AttentionPlan& plan, const Mask& mask, const CallShapes& shapes) {
-  check(mask.key_documents || !mask.query_documents, "{}: queries have documents and keys have none; expected i32 (B, Tk) for the keys; {}",
-        plan.op, shapes);
+  check(mask.key_documents || !mask.query_documents,
+        "{}: queries have documents and keys have none; expected i32 (B, Tk) for the keys; {}", plan.op, shapes);
   if (!mask.key_documents) return;
   const AttentionSizes& s = plan.size;
   kernels::Scores& scores = plan.scores;
@@ -131,7 +139,8 @@ void plan_masks(AttentionPlan& plan, const Mask& mask, const CallShapes& shapes)
         mask.dense.size(), kernels::kMaxDenseMasks, shapes);
   for (const Mask::Dense& dense : mask.dense) {
     const DType type = dense.where.dtype();
-    check(type == DType::boolean || type == DType::u8, "{}: a mask holds {}; expected bool or u8; {}", plan.op, name(type), shapes);
+    check(type == DType::boolean || type == DType::u8, "{}: a mask holds {}; expected bool or u8; {}", plan.op,
+          name(type), shapes);
     scores.dense[scores.dense_count++] = {pair_view(plan.op, "a mask", dense.where, plan.size), dense.keep};
   }
 }

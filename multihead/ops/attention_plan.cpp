@@ -13,7 +13,8 @@ void for_each_tensor(const AttentionOptions& options, F&& f) {
   const Mask& mask = options.mask;
   for (const Mask::Dense& dense : mask.dense) f(dense.where);
   for (const Tensor& lengths : mask.lengths) f(lengths);
-  for (const Tensor* t : {&mask.offsets, &mask.prefixes, &mask.query_documents, &mask.key_documents, &options.sink}) f(*t);
+  for (const Tensor* t : {&mask.offsets, &mask.prefixes, &mask.query_documents, &mask.key_documents, &options.sink})
+    f(*t);
   for (const Bias& bias : options.bias) {
     if (const auto* dense = std::get_if<DenseBias>(&bias)) f(dense->values);
     if (const auto* alibi = std::get_if<AlibiBias>(&bias)) f(alibi->slopes);
@@ -75,15 +76,17 @@ AttentionPlan plan_attention(std::string_view op, const AttentionInputs& inputs)
   return plan;
 }
 
-AttentionPlan plan_attention(std::string_view op, const Tensor& q, const KVCache& cache, const AttentionOptions& options) {
+AttentionPlan plan_attention(std::string_view op, const Tensor& q, const KVCache& cache,
+                             const AttentionOptions& options) {
   AttentionPlan plan;
   plan.op = op;
   plan_cache_layout(plan, q, cache);
   const CallShapes shapes{&q, &cache.keys, &cache.values};
-  check(!options.packed, "{}: a packed batch over a cache; expected one row of sequences per cache entry; {}", op, shapes);
-  check(options.dropout.p == 0, "{}: dropout over a cache; expected none in decoding; {}", op, shapes);
-  check(std::holds_alternative<std::monostate>(options.score_mix), "{}: score mixing over a cache is not supported; {}", op,
+  check(!options.packed, "{}: a packed batch over a cache; expected one row of sequences per cache entry; {}", op,
         shapes);
+  check(options.dropout.p == 0, "{}: dropout over a cache; expected none in decoding; {}", op, shapes);
+  check(std::holds_alternative<std::monostate>(options.score_mix), "{}: score mixing over a cache is not supported; {}",
+        op, shapes);
   plan_masks(plan, options.mask, shapes);
   plan_scores(plan, options, shapes);
   return plan;
@@ -115,23 +118,24 @@ View lse_view(const AttentionSizes& size, const Tensor& t) {
 
 void check_output(std::string_view op, std::string_view what, const Tensor& out, const Shape& shape, DType dtype) {
   check(static_cast<bool>(out), "{}: {} has no memory; expected {} {}", op, what, name(dtype), shape);
-  check(out.dtype() == dtype && out.shape() == shape, "{}: {} is {} {}; expected {} {}", op, what, name(out.dtype()), out.shape(),
-        name(dtype), shape);
-  check(out.is_contiguous() || !overlaps_itself(out), "{}: {} holds some element twice; expected strides that keep elements apart; {} is {}", op,
-        what, what, shape);
+  check(out.dtype() == dtype && out.shape() == shape, "{}: {} is {} {}; expected {} {}", op, what, name(out.dtype()),
+        out.shape(), name(dtype), shape);
+  check(out.is_contiguous() || !overlaps_itself(out),
+        "{}: {} holds some element twice; expected strides that keep elements apart; {} is {}", op, what, what, shape);
 }
 
 void check_rows(std::string_view op, std::string_view what, const Tensor& out, const Shape& shape, DType dtype) {
   check_output(op, what, out, shape, dtype);
-  check(out.size(-1) <= 1 || out.stride(-1) == 1, "{}: {} has a last stride of {}; expected 1; {} is {}", op, what, out.stride(-1), what,
-        shape);
+  check(out.size(-1) <= 1 || out.stride(-1) == 1, "{}: {} has a last stride of {}; expected 1; {} is {}", op, what,
+        out.stride(-1), what, shape);
 }
 
 void check_apart(std::string_view op, std::string_view what, const Tensor& out, const AttentionInputs& inputs) {
   if (!out) return;
   const Extent own(out.view());
   const auto against = [&](std::string_view label, const Tensor& t) {
-    check(!t || own.apart(t.view()) || !overlaps(out, t), "{}: {} shares memory with {}; expected memory of its own; {}", op, what, label,
+    check(!t || own.apart(t.view()) || !overlaps(out, t),
+          "{}: {} shares memory with {}; expected memory of its own; {}", op, what, label,
           CallShapes{&inputs.q, &inputs.k, &inputs.v});
   };
   against("q", inputs.q);
@@ -150,12 +154,14 @@ View pair_view(std::string_view op, std::string_view what, const Tensor& t, cons
   const int missing = 4 - t.rank();
   for (int axis = 0; axis < 4; ++axis) {
     const int64_t have = axis < missing ? 1 : t.size(axis - missing);
-    check(have == wanted[axis] || have == 1, "{}: {} is {}; expected one that broadcasts to {}", op, what, t.shape(), target());
+    check(have == wanted[axis] || have == 1, "{}: {} is {}; expected one that broadcasts to {}", op, what, t.shape(),
+          target());
     view.size[axis] = wanted[axis];
     view.stride[axis] = have == 1 ? 0 : t.stride(axis - missing);
   }
-  check(view.stride[3] == 1 || view.stride[3] == 0, "{}: {} has a last stride of {}; expected 1, or 0 for a broadcast; {} is {}", op,
-        what, view.stride[3], what, t.shape());
+  check(view.stride[3] == 1 || view.stride[3] == 0,
+        "{}: {} has a last stride of {}; expected 1, or 0 for a broadcast; {} is {}", op, what, view.stride[3], what,
+        t.shape());
   return view;
 }
 

@@ -21,9 +21,9 @@ struct CallShapes {
 std::string to_string(const CallShapes& shapes);
 
 struct AttentionSizes {
-  int64_t sequences = 0;                // B, or the sequences of a packed batch
+  int64_t sequences = 0;  // B, or the sequences of a packed batch
   int64_t H = 0, Hkv = 0;
-  int64_t Tq = 0, Tk = 0;               // the longest sequence's where packed
+  int64_t Tq = 0, Tk = 0;  // the longest sequence's where packed
   int64_t Dk = 0, Dv = 0;
   int64_t batch = 0, rows = 0, keys = 0;  // of the arrays: packed ones have one batch entry of ΣTq rows, ΣTk keys
   bool packed = false;
@@ -64,7 +64,8 @@ struct AttentionInputs {
 
 // Throws: invalid_argument, unsupported; before anything is written.
 AttentionPlan plan_attention(std::string_view op, const AttentionInputs& inputs);
-AttentionPlan plan_attention(std::string_view op, const Tensor& q, const KVCache& cache, const AttentionOptions& options);
+AttentionPlan plan_attention(std::string_view op, const Tensor& q, const KVCache& cache,
+                             const AttentionOptions& options);
 
 // Steps of plan_attention, in this order.
 void plan_layout(AttentionPlan& plan, const AttentionInputs& inputs);

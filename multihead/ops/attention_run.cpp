@@ -22,7 +22,8 @@ bool decodes(const AttentionPlan& plan, const kernels::Sequence& sequence) {
   return kernels::decode_takes(args);
 }
 
-// The sequences that decode, or the others; those left out stay in the list, without rows, so that numbers do not shift.
+// The sequences that decode, or the others; those left out stay in the list, without rows, so that numbers do not
+// shift.
 std::vector<kernels::Sequence> only(const AttentionPlan& plan, bool decoding) {
   std::vector<kernels::Sequence> list = plan.sequences;
   for (kernels::Sequence& sequence : list) {

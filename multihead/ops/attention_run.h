@@ -8,7 +8,12 @@
 
 namespace mh::detail {
 
-enum class Route { forward, decode, split, composed };  // split: some sequences of a packed batch decode, the others do not
+enum class Route {
+  forward,
+  decode,
+  split,
+  composed
+};  // split: some sequences of a packed batch decode, the others do not
 
 Route route_of(const kernels::Table& table, const AttentionPlan& plan);
 

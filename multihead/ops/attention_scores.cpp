@@ -11,13 +11,16 @@ namespace {
 constexpr int64_t kMaxRelative = int64_t{1} << 32;
 
 View per_head_view(const AttentionPlan& plan, std::string_view what, const Tensor& t, const CallShapes& shapes) {
-  check(static_cast<bool>(t), "{}: {} has no memory; expected f32 ({}), one per head; {}", plan.op, what, plan.size.H, shapes);
-  check(t.dtype() == DType::f32 && t.rank() == 1 && t.size(0) == plan.size.H, "{}: {} is {} {}; expected f32 ({}), one per head; {}",
-        plan.op, what, name(t.dtype()), t.shape(), plan.size.H, shapes);
+  check(static_cast<bool>(t), "{}: {} has no memory; expected f32 ({}), one per head; {}", plan.op, what, plan.size.H,
+        shapes);
+  check(t.dtype() == DType::f32 && t.rank() == 1 && t.size(0) == plan.size.H,
+        "{}: {} is {} {}; expected f32 ({}), one per head; {}", plan.op, what, name(t.dtype()), t.shape(), plan.size.H,
+        shapes);
   return t.view();
 }
 
-std::vector<float> per_head(const AttentionPlan& plan, std::string_view what, const Tensor& t, const CallShapes& shapes) {
+std::vector<float> per_head(const AttentionPlan& plan, std::string_view what, const Tensor& t,
+                            const CallShapes& shapes) {
   const View view = per_head_view(plan, what, t, shapes);
   std::vector<float> values(static_cast<size_t>(plan.size.H));
   for (int64_t h = 0; h < plan.size.H; ++h) values[h] = *view.at<float>(h);
@@ -73,15 +76,18 @@ void plan_alibi(AttentionPlan& plan, const AlibiBias& alibi, const CallShapes& s
 
 void plan_t5(AttentionPlan& plan, const T5Bias& t5, const CallShapes& shapes) {
   const Tensor& table = t5.table;
-  check(static_cast<bool>(table), "{}: the T5 table has no memory; expected f32 (buckets, {}); {}", plan.op, plan.size.H, shapes);
+  check(static_cast<bool>(table), "{}: the T5 table has no memory; expected f32 (buckets, {}); {}", plan.op,
+        plan.size.H, shapes);
   check(table.dtype() == DType::f32 && table.rank() == 2 && table.size(1) == plan.size.H,
-        "{}: the T5 table is {} {}; expected f32 (buckets, {}); {}", plan.op, name(table.dtype()), table.shape(), plan.size.H, shapes);
+        "{}: the T5 table is {} {}; expected f32 (buckets, {}); {}", plan.op, name(table.dtype()), table.shape(),
+        plan.size.H, shapes);
   const int64_t buckets = table.size(0);
   const int64_t least = t5.bidirectional ? 4 : 2;
-  check(buckets >= least && buckets % 2 == 0, "{}: the T5 table has {} buckets; expected an even number from {}; {}", plan.op, buckets,
-        least, shapes);
+  check(buckets >= least && buckets % 2 == 0, "{}: the T5 table has {} buckets; expected an even number from {}; {}",
+        plan.op, buckets, least, shapes);
   const int64_t exact = t5.bidirectional ? buckets / 4 : buckets / 2;
-  check(t5.max_distance > exact, "{}: the largest distance of the T5 bias is {}; expected more than the {} distances with a bucket each; {}",
+  check(t5.max_distance > exact,
+        "{}: the largest distance of the T5 bias is {}; expected more than the {} distances with a bucket each; {}",
         plan.op, t5.max_distance, exact, shapes);
   plan.buckets = {buckets, t5.bidirectional, t5.max_distance};
   plan_distances(plan, shapes);
@@ -91,12 +97,13 @@ void plan_t5(AttentionPlan& plan, const T5Bias& t5, const CallShapes& shapes) {
 void plan_bias(AttentionPlan& plan, const std::vector<Bias>& biases, const CallShapes& shapes) {
   for (size_t n = 0; n < biases.size(); ++n) {
     if (const auto* dense = std::get_if<DenseBias>(&biases[n])) {
-      check(plan.dense_bias < 0, "{}: two dense biases; expected one at most, added up by the caller; {}", plan.op, shapes);
+      check(plan.dense_bias < 0, "{}: two dense biases; expected one at most, added up by the caller; {}", plan.op,
+            shapes);
       plan.dense_bias = static_cast<int>(n);
       plan.scores.bias = pair_view(plan.op, "bias", dense->values, plan.size);
       const DType type = dense->values.dtype();
-      check(type == DType::f32 || type == DType::bf16 || type == DType::f16, "{}: bias holds {}; expected f32, bf16 or f16; {}", plan.op,
-            name(type), shapes);
+      check(type == DType::f32 || type == DType::bf16 || type == DType::f16,
+            "{}: bias holds {}; expected f32, bf16 or f16; {}", plan.op, name(type), shapes);
       continue;
     }
     check(plan.relative_bias < 0, "{}: two biases by distance; expected ALiBi or T5, once; {}", plan.op, shapes);
@@ -114,15 +121,16 @@ void plan_bias(AttentionPlan& plan, const std::vector<Bias>& biases, const CallS
 
 void plan_mixing(AttentionPlan& plan, const ScoreMix& mix, const CallShapes& shapes) {
   const auto matrix = [&](std::string_view what, const Tensor& t, int64_t size) {
-    check(t && t.dtype() == DType::f32 && t.rank() == 2 && t.size(0) == size && t.size(1) == size, "{}: {} is {} {}; expected f32 ({}, {}); {}",
-          plan.op, what, name(t.dtype()), t.shape(), size, size, shapes);
+    check(t && t.dtype() == DType::f32 && t.rank() == 2 && t.size(0) == size && t.size(1) == size,
+          "{}: {} is {} {}; expected f32 ({}, {}); {}", plan.op, what, name(t.dtype()), t.shape(), size, size, shapes);
     return t.view();
   };
   if (const auto* heads = std::get_if<HeadMix>(&mix)) {
     plan.mixing = {Mixing::heads, matrix("the mix over heads", heads->matrix, plan.size.H)};
   } else if (const auto* keys = std::get_if<KeyMix>(&mix)) {
     check(plan.scores.ahead == kernels::kUnbounded && !plan.scores.has_prefix,
-          "{}: a mix over keys together with a causal mask, a prefix or a window would let later keys leak; expected no bound on the keys ahead; {}",
+          "{}: a mix over keys together with a causal mask, a prefix or a window would let later keys leak; expected "
+          "no bound on the keys ahead; {}",
           plan.op, shapes);
     plan.mixing = {Mixing::keys, matrix("the mix over keys", keys->matrix, plan.size.Tk)};
   }
@@ -133,8 +141,8 @@ void plan_mixing(AttentionPlan& plan, const ScoreMix& mix, const CallShapes& sha
 void plan_scores(AttentionPlan& plan, const AttentionOptions& options, const CallShapes& shapes) {
   const Dropout& dropout = options.dropout;
   check(dropout.p >= 0 && dropout.p <= 1, "{}: dropout p is {}; expected 0 to 1; {}", plan.op, dropout.p, shapes);
-  check(options.cap >= 0 && std::isfinite(options.cap), "{}: cap is {}; expected 0 for none, or a finite number above; {}", plan.op,
-        options.cap, shapes);
+  check(options.cap >= 0 && std::isfinite(options.cap),
+        "{}: cap is {}; expected 0 for none, or a finite number above; {}", plan.op, options.cap, shapes);
   plan.scores.cap = options.cap;
   plan.scores.dropout_threshold = static_cast<uint32_t>(std::lround(static_cast<double>(dropout.p) * 65536));
   plan.scores.dropout_seed = dropout.seed;

@@ -25,13 +25,14 @@ AttentionPlan plan_rebuild(std::string_view op, const Rebuilt& call, const Atten
   const Shape shape = detail::lse_shape(plan.size);
   const detail::CallShapes shapes{&q, &k};
   check(static_cast<bool>(lse), "{}: lse has no memory; expected that of the call, f32 {}; {}", op, shape, shapes);
-  check(lse.dtype() == DType::f32 && lse.shape() == shape, "{}: lse is {} {}; expected that of the call, f32 {}; {}", op,
-        name(lse.dtype()), lse.shape(), shape, shapes);
+  check(lse.dtype() == DType::f32 && lse.shape() == shape, "{}: lse is {} {}; expected that of the call, f32 {}; {}",
+        op, name(lse.dtype()), lse.shape(), shape, shapes);
   return plan;
 }
 
 // The chosen numbers, or all below `count`.
-std::vector<int32_t> chosen(std::string_view op, std::string_view what, const std::vector<int32_t>& list, int64_t count) {
+std::vector<int32_t> chosen(std::string_view op, std::string_view what, const std::vector<int32_t>& list,
+                            int64_t count) {
   if (list.empty()) {
     std::vector<int32_t> all(static_cast<size_t>(count));
     std::iota(all.begin(), all.end(), 0);
@@ -56,10 +57,11 @@ Args common_args(const AttentionPlan& plan, const Tensor& lse) {
 
 class WeightsPlan {
  public:
-  WeightsPlan(std::string_view op, const Rebuilt& call, const AttentionOptions& options, const std::vector<int32_t>& heads,
-              const std::vector<int32_t>& rows)
-      : plan_(plan_rebuild(op, call, options)), heads_(chosen(op, "head", heads, plan_.size.H)),
-        rows_(chosen(op, "row", rows, plan_.size.Tq)), args_(common_args<kernels::AttentionWeightsArgs>(plan_, call.lse)) {
+  WeightsPlan(std::string_view op, const Rebuilt& call, const AttentionOptions& options, const WeightsChoice& choice)
+      : plan_(plan_rebuild(op, call, options)),
+        heads_(chosen(op, "head", choice.heads, plan_.size.H)),
+        rows_(chosen(op, "row", choice.rows, plan_.size.Tq)),
+        args_(common_args<kernels::AttentionWeightsArgs>(plan_, call.lse)) {
     args_.heads = heads_.data();
     args_.head_count = static_cast<int64_t>(heads_.size());
     args_.rows = rows_.data();
@@ -89,27 +91,30 @@ class WeightsPlan {
 
 Tensor attention_weights(const Tensor& q, const Tensor& k, const Tensor& lse, const AttentionOptions& options,
                          const std::vector<int32_t>& heads, const std::vector<int32_t>& rows) {
-  const WeightsPlan plan("attention_weights", {q, k, lse}, options, heads, rows);
+  const WeightsPlan plan("attention_weights", {q, k, lse}, options, {heads, rows});
 
   Tensor weights = empty(plan.shape());
   plan.run(weights);
   return weights;
 }
 
-void attention_weights_into(const Tensor& weights, const Tensor& q, const Tensor& k, const Tensor& lse, const AttentionOptions& options,
-                            const std::vector<int32_t>& heads, const std::vector<int32_t>& rows) {
+void attention_weights_into(const Tensor& weights, const AttentionCall& call, const AttentionOptions& options,
+                            const WeightsChoice& choice) {
   constexpr std::string_view op = "attention_weights_into";
-  const WeightsPlan plan(op, {q, k, lse}, options, heads, rows);
+  const Tensor& lse = call.result.lse;
+  const WeightsPlan plan(op, {call.q, call.k, lse}, options, choice);
   detail::check_rows(op, "weights", weights, plan.shape(), DType::f32);
-  detail::check_apart(op, "weights", weights, {q, k, Tensor{}, options});
-  check(!overlaps(weights, lse), "{}: weights share memory with lse; expected memory of their own; weights are {}", op, weights.shape());
+  detail::check_apart(op, "weights", weights, {call.q, call.k, Tensor{}, options});
+  check(!overlaps(weights, lse), "{}: weights share memory with lse; expected memory of their own; weights are {}", op,
+        weights.shape());
   plan.run(weights);
 }
 
-AttentionStatistics attention_statistics(const Tensor& q, const Tensor& k, const Tensor& lse, const AttentionOptions& options, int top) {
+AttentionStatistics attention_statistics(const Tensor& q, const Tensor& k, const Tensor& lse,
+                                         const AttentionOptions& options, int top) {
   const AttentionPlan plan = plan_rebuild("attention_statistics", {q, k, lse}, options);
-  check(top >= 0 && top <= kMostTop, "attention_statistics: the top {} keys are asked for; expected 0 to {}; {}", top, kMostTop,
-        detail::CallShapes{&q, &k});
+  check(top >= 0 && top <= kMostTop, "attention_statistics: the top {} keys are asked for; expected 0 to {}; {}", top,
+        kMostTop, detail::CallShapes{&q, &k});
   const detail::AttentionSizes& s = plan.size;
   AttentionStatistics out;
   out.entropy = empty({s.sequences, s.H, s.Tq});

@@ -1,5 +1,5 @@
-// Attention in its plain steps, a few rows of all heads at a time: for learned score mixing, and for a device that has no
-// attention kernel yet. Takes what the kernels take. Internal to ops.
+// Attention in its plain steps, a few rows of all heads at a time: for learned score mixing, and for a device that has
+// no attention kernel yet. Takes what the kernels take. Internal to ops.
 #pragma once
 
 #include <cstdint>

@@ -17,8 +17,14 @@ int64_t offset_of(const View& view, int64_t a, int64_t b, int64_t c) {
 class ComposedBackward {
  public:
   ComposedBackward(const kernels::AttentionBackwardArgs& args, const ScoreMixing& mixing, bool wants_dmix)
-      : a_(args), mixing_(mixing), rows_(args.q, args.kv, args.scores, mixing), heads_(args.q.size[1]),
-        key_heads_(args.kv.k.size[1]), Dk_(args.q.size[3]), Dv_(args.kv.v.size[3]), wants_dmix_(wants_dmix) {
+      : a_(args),
+        mixing_(mixing),
+        rows_(args.q, args.kv, args.scores, mixing),
+        heads_(args.q.size[1]),
+        key_heads_(args.kv.k.size[1]),
+        Dk_(args.q.size[3]),
+        Dv_(args.kv.v.size[3]),
+        wants_dmix_(wants_dmix) {
     dsink_.resize(static_cast<size_t>(heads_));
     dscale_.resize(static_cast<size_t>(heads_));
     if (args.drelative) drelative_.resize(static_cast<size_t>(heads_ * args.scores.relative_count));
@@ -38,7 +44,8 @@ class ComposedBackward {
     dv_.assign(static_cast<size_t>(key_heads_ * keys_ * Dv_), 0);
     share_.assign(static_cast<size_t>(key_heads_ * keys_), 0);
     const int64_t step = std::max<int64_t>(rows_.rows_at_once(), 1);
-    for (int64_t first = 0; first < sequence_->q_len; first += step) chunk(first, std::min(step, sequence_->q_len - first));
+    for (int64_t first = 0; first < sequence_->q_len; first += step)
+      chunk(first, std::min(step, sequence_->q_len - first));
     parallel_for(key_heads_, [&](int64_t hk) { finish_keys(hk); });
   }
 
@@ -55,7 +62,8 @@ class ComposedBackward {
     }
     for (size_t n = 0; n < dmix_.size(); ++n) {
       const int64_t width = mixing_.matrix.size[1];
-      *dmatrix.at<float>(static_cast<int64_t>(n) / width, static_cast<int64_t>(n) % width) = static_cast<float>(dmix_[n]);
+      *dmatrix.at<float>(static_cast<int64_t>(n) / width, static_cast<int64_t>(n) % width) =
+          static_cast<float>(dmix_[n]);
     }
   }
 
@@ -151,7 +159,8 @@ class ComposedBackward {
   void add_drelative(int64_t h) {
     for (int64_t r = 0; r < count_; ++r) {
       const float *s = rows_.scores(h, r), *ds = line(ds_, h, r);
-      double* out = drelative_.data() + h * a_.scores.relative_count + sequence_->position + first_ + r - a_.scores.relative_min;
+      double* out =
+          drelative_.data() + h * a_.scores.relative_count + sequence_->position + first_ + r - a_.scores.relative_min;
       for (int64_t j = 0; j < keys_; ++j) {
         if (s[j] != kDropped) out[-j] += ds[j];
       }

@@ -83,7 +83,8 @@ void clear(const View& view) {
   }
 }
 
-void write_top(const kernels::AttentionStatisticsArgs& args, const float* s, const float* p, int64_t keys, const int64_t (&at)[3]) {
+void write_top(const kernels::AttentionStatisticsArgs& args, const float* s, const float* p, int64_t keys,
+               const int64_t (&at)[3]) {
   const int64_t n = args.top_keys ? args.top_keys.size[3] : args.top_weights.size[3];
   std::vector<int64_t> order;
   for (int64_t j = 0; j < keys; ++j) {
@@ -98,8 +99,8 @@ void write_top(const kernels::AttentionStatisticsArgs& args, const float* s, con
   }
 }
 
-void write_row(const kernels::AttentionStatisticsArgs& args, const float* s, const float* p, int64_t keys, const int64_t (&at)[3],
-               int64_t position, float lse) {
+void write_row(const kernels::AttentionStatisticsArgs& args, const float* s, const float* p, int64_t keys,
+               const int64_t (&at)[3], int64_t position, float lse) {
   double entropy = 0, distance = 0;
   for (int64_t j = 0; j < keys; ++j) {
     if (s[j] == kDropped || p[j] == 0) continue;
@@ -136,7 +137,8 @@ void composed_forward(const kernels::AttentionForwardArgs& args, const ScoreMixi
           rows.dropout_factors(h, r, factors.data());
           for (int64_t j = 0; j < keys; ++j) weights[j] *= factors[j];
         }
-        add_values(weights.data(), s, rows.value_rows().rows.data() + rows.key_head(h) * keys * width, keys, width, o.data());
+        add_values(weights.data(), s, rows.value_rows().rows.data() + rows.key_head(h) * keys * width, keys, width,
+                   o.data());
       }
       narrow(o.data(), width, args.o, sequence.batch * args.o.stride[0] + h * args.o.stride[1] + at * args.o.stride[2]);
     });

@@ -51,7 +51,8 @@ void narrow(const float* from, int64_t count, const View& to, int64_t offset) {
   });
 }
 
-ComposedRows::ComposedRows(const View& q, const kernels::KeyValues& kv, const kernels::Scores& scores, const ScoreMixing& mixing)
+ComposedRows::ComposedRows(const View& q, const kernels::KeyValues& kv, const kernels::Scores& scores,
+                           const ScoreMixing& mixing)
     : q_(q), kv_(kv), s_(scores), mixing_(mixing), heads_(q.size[1]), key_heads_(kv.k.size[1]), width_(q.size[3]) {}
 
 void ComposedRows::load(const View& from, const View& scales, KeyRows& to) const {
@@ -222,9 +223,10 @@ void ComposedRows::dropout_factors(int64_t h, int64_t r, float* factors) const {
   const uint32_t threshold = s_.dropout_threshold;
   const float scale = threshold >= 65536 ? 0.0f : 65536.0f / static_cast<float>(65536 - threshold);
   for (int64_t octet = 0; octet * 8 < keys_; ++octet) {
-    const auto words = philox4x32<7>({static_cast<uint32_t>(b_), static_cast<uint32_t>(h), static_cast<uint32_t>(first_ + r),
-                                      static_cast<uint32_t>(octet)},
-                                     {static_cast<uint32_t>(s_.dropout_seed), static_cast<uint32_t>(s_.dropout_seed >> 32)});
+    const auto words =
+        philox4x32<7>({static_cast<uint32_t>(b_), static_cast<uint32_t>(h), static_cast<uint32_t>(first_ + r),
+                       static_cast<uint32_t>(octet)},
+                      {static_cast<uint32_t>(s_.dropout_seed), static_cast<uint32_t>(s_.dropout_seed >> 32)});
     for (int64_t e = 0; e < 8 && octet * 8 + e < keys_; ++e) {
       const uint32_t bits = words[e / 2] >> (e % 2 * 16) & 0xffff;
       factors[octet * 8 + e] = bits >= threshold ? scale : 0.0f;

@@ -18,7 +18,8 @@ int64_t kept_pairs(const AttentionPlan& plan) {
   const kernels::Scores& scores = plan.scores;
   int64_t pairs = 0;
   for (const kernels::Sequence& s : plan.sequences) {
-    const bool banded = scores.behind != kernels::kUnbounded || scores.ahead != kernels::kUnbounded || scores.has_prefix;
+    const bool banded =
+        scores.behind != kernels::kUnbounded || scores.ahead != kernels::kUnbounded || scores.has_prefix;
     if (!banded) {
       pairs += s.q_len * s.k_len;
       continue;
@@ -47,13 +48,15 @@ int64_t touched_bytes(const AttentionPlan& plan, DType type) {
   for (const kernels::Sequence& sequence : plan.sequences) keys += sequence.k_len;
   const bool quantised = plan.kv.k.dtype == DType::i8;
   const int64_t per_key = (s.Dk + s.Dv) * size_of(plan.kv.k.dtype) + (quantised ? 2 * size_of(DType::f32) : 0);
-  int64_t bytes = s.batch * s.H * s.rows * ((s.Dk + s.Dv) * size_of(type) + size_of(DType::f32)) + keys * s.Hkv * per_key;
+  int64_t bytes =
+      s.batch * s.H * s.rows * ((s.Dk + s.Dv) * size_of(type) + size_of(DType::f32)) + keys * s.Hkv * per_key;
   bytes += elements(plan.scores.bias) + elements(plan.scores.q_documents) + elements(plan.scores.k_documents);
   for (int n = 0; n < plan.scores.dense_count; ++n) bytes += elements(plan.scores.dense[n].where);
   return bytes + static_cast<int64_t>(plan.relative.size() * sizeof(float)) + elements(plan.mixing.matrix);
 }
 
-// An upper estimate of what kernels take: per thread one block of 512 keys widened with its scores, and partial results.
+// An upper estimate of what kernels take: per thread one block of 512 keys widened with its scores, and partial
+// results.
 int64_t scratch_bytes(const AttentionPlan& plan, Route route) {
   const detail::AttentionSizes& s = plan.size;
   const int64_t f32 = size_of(DType::f32);
@@ -75,8 +78,9 @@ int64_t scratch_bytes(const AttentionPlan& plan, Route route) {
 
 std::string why_not_faster(const AttentionPlan& plan, Route route) {
   if (route == Route::composed) {
-    return plan.mixing.kind != detail::Mixing::none ? "score mixing needs whole rows of scores, which only the composed path holds"
-                                                    : "this device has no attention_forward kernel";
+    return plan.mixing.kind != detail::Mixing::none
+               ? "score mixing needs whole rows of scores, which only the composed path holds"
+               : "this device has no attention_forward kernel";
   }
   std::vector<std::string> reasons;
   const int64_t rows = plan.size.H / plan.size.Hkv * plan.size.Tq;
@@ -84,7 +88,8 @@ std::string why_not_faster(const AttentionPlan& plan, Route route) {
     reasons.push_back(kernels::cpu().attention_decode ? "attention_decode takes dot similarity without dropout alone"
                                                       : "this device has no attention_decode kernel");
   }
-  if (route == Route::split) reasons.push_back("sequences of few rows run on attention_decode, the others on attention_forward");
+  if (route == Route::split)
+    reasons.push_back("sequences of few rows run on attention_decode, the others on attention_forward");
   std::string_view highest;
   for (const kernels::RungStatus& status : kernels::rungs()) {
     if (status.usable) highest = kernels::name(status.rung);
@@ -92,7 +97,8 @@ std::string why_not_faster(const AttentionPlan& plan, Route route) {
       reasons.push_back(fmt::format("the amx rung would multiply bf16 faster, but {}", status.why));
     }
   }
-  if (kernels::cpu().rung != highest) reasons.push_back(fmt::format("the rung {} is in use though {} is usable", kernels::cpu().rung, highest));
+  if (kernels::cpu().rung != highest)
+    reasons.push_back(fmt::format("the rung {} is in use though {} is usable", kernels::cpu().rung, highest));
   return fmt::format("{}", fmt::join(reasons, "; "));
 }
 
@@ -104,7 +110,9 @@ Explanation explain_plan(const AttentionPlan& plan, DType type) {
   out.rung = std::string(kernels::cpu().rung);
   out.why = why_not_faster(plan, route);
   const int64_t H = plan.size.H;
-  const int64_t mixing = plan.mixing.kind == detail::Mixing::heads ? H : plan.mixing.kind == detail::Mixing::keys ? plan.size.Tk : 0;
+  const int64_t mixing = plan.mixing.kind == detail::Mixing::heads  ? H
+                         : plan.mixing.kind == detail::Mixing::keys ? plan.size.Tk
+                                                                    : 0;
   out.flops = 2 * H * kept_pairs(plan) * (plan.size.Dk + plan.size.Dv + mixing);
   out.bytes = touched_bytes(plan, type);
   out.scratch = scratch_bytes(plan, route);
@@ -114,12 +122,13 @@ Explanation explain_plan(const AttentionPlan& plan, DType type) {
 }  // namespace
 
 std::string Explanation::text() const {
-  return fmt::format("{} on {}: {} FLOP, {} bytes read or written, about {} bytes of scratch{}{}", kernel, rung, flops, bytes, scratch,
-                     why.empty() ? "" : "; ", why);
+  return fmt::format("{} on {}: {} FLOP, {} bytes read or written, about {} bytes of scratch{}{}", kernel, rung, flops,
+                     bytes, scratch, why.empty() ? "" : "; ", why);
 }
 
 Explanation explain(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
-  check(static_cast<bool>(v), "explain: v has no memory; expected values for the keys; {}", detail::CallShapes{&q, &k, &v});
+  check(static_cast<bool>(v), "explain: v has no memory; expected values for the keys; {}",
+        detail::CallShapes{&q, &k, &v});
   return explain_plan(detail::plan_attention("explain", {q, k, v, options}), q.dtype());
 }
 

@@ -53,7 +53,8 @@ void store_row(const View& from, int64_t n, int64_t t, const View& to, const Vie
     for (int64_t d = 0; d < width; ++d) widened[d] = static_cast<float>(x[d * from.stride[3]]);
   });
   if (to.dtype == DType::i8) {
-    *scales.at<float>(row.entry, row.head, row.at) = quantise(widened, width, to.at<int8_t>(row.entry, row.head, row.at));
+    *scales.at<float>(row.entry, row.head, row.at) =
+        quantise(widened, width, to.at<int8_t>(row.entry, row.head, row.at));
     return;
   }
   visit_float("kv_cache", to.dtype, [&]<class T>() {
@@ -70,23 +71,29 @@ void copy_entry(const Tensor& t, int64_t from, int64_t to, int64_t count) {
 
 void check_options(const KVCacheOptions& o) {
   const auto sizes = [&] {
-    return fmt::format("batch {}, key heads {}, widths {} and {}, capacity {}, page {}", o.batch, o.key_heads, o.key_width, o.value_width,
-                       o.capacity, o.page);
+    return fmt::format("batch {}, key heads {}, widths {} and {}, capacity {}, page {}", o.batch, o.key_heads,
+                       o.key_width, o.value_width, o.capacity, o.page);
   };
   const bool sensible = o.batch >= 0 && o.key_heads >= 1 && o.capacity >= 0 && o.page >= 0;
-  if (!sensible) fail(ErrorKind::invalid_argument, "kv_cache: the sizes make no cache; expected at least one key head and no negative size; {}", sizes());
+  if (!sensible)
+    fail(ErrorKind::invalid_argument,
+         "kv_cache: the sizes make no cache; expected at least one key head and no negative size; {}", sizes());
   if (o.key_width < 1 || o.key_width > kMostWidth || o.value_width < 1 || o.value_width > kMostWidth) {
-    fail(ErrorKind::invalid_argument, "kv_cache: a head is too narrow or too wide; expected 1 to {}; {}", kMostWidth, sizes());
+    fail(ErrorKind::invalid_argument, "kv_cache: a head is too narrow or too wide; expected 1 to {}; {}", kMostWidth,
+         sizes());
   }
   if (o.dtype != DType::f32 && o.dtype != DType::bf16 && o.dtype != DType::f16 && o.dtype != DType::i8) {
-    fail(ErrorKind::unsupported, "kv_cache: elements of type {} are not supported; expected f32, bf16, f16 or i8; {}", name(o.dtype), sizes());
+    fail(ErrorKind::unsupported, "kv_cache: elements of type {} are not supported; expected f32, bf16, f16 or i8; {}",
+         name(o.dtype), sizes());
   }
   const auto per_key = checked_multiply(o.key_heads, std::max(o.key_width, o.value_width) * 4);
   const int64_t keys = o.page > 0 ? pages_for(std::min(o.capacity, kMostKeys), o.page) : o.capacity;
   const auto entries = checked_multiply(keys, o.page > 0 ? std::max(o.page, o.batch) : o.batch);
-  const bool fits = o.batch <= kMostKeys && o.page <= kMostKeys && o.capacity <= kMostKeys - o.page && per_key && entries &&
-                    checked_multiply(*per_key, *entries);
-  if (!fits) fail(ErrorKind::invalid_argument, "kv_cache: the sizes multiply past what can be addressed; expected less; {}", sizes());
+  const bool fits = o.batch <= kMostKeys && o.page <= kMostKeys && o.capacity <= kMostKeys - o.page && per_key &&
+                    entries && checked_multiply(*per_key, *entries);
+  if (!fits)
+    fail(ErrorKind::invalid_argument, "kv_cache: the sizes multiply past what can be addressed; expected less; {}",
+         sizes());
 }
 
 }  // namespace
@@ -169,28 +176,33 @@ void KVCache::check_rows(const Tensor& k, const Tensor& v, const std::vector<int
   const KVCacheOptions& o = options_;
   const int64_t rows = static_cast<int64_t>(sequences.size());
   for (const auto& [what, t, width] : {std::tuple{"k", &k, o.key_width}, std::tuple{"v", &v, o.value_width}}) {
-    check(static_cast<bool>(*t), "kv_cache: {} has no memory; expected ({}, {}, T, {}); {}", what, rows, o.key_heads, width, shapes);
+    check(static_cast<bool>(*t), "kv_cache: {} has no memory; expected ({}, {}, T, {}); {}", what, rows, o.key_heads,
+          width, shapes);
     check(t->rank() == 4 && t->size(0) == rows && t->size(1) == o.key_heads && t->size(3) == width,
           "kv_cache: {} does not fit the cache; expected ({}, {}, T, {}); {}", what, rows, o.key_heads, width, shapes);
     if (t->dtype() != DType::f32 && t->dtype() != DType::bf16 && t->dtype() != DType::f16) {
-      fail(ErrorKind::unsupported, "kv_cache: {} holds {}; expected f32, bf16 or f16; {}", what, name(t->dtype()), shapes);
+      fail(ErrorKind::unsupported, "kv_cache: {} holds {}; expected f32, bf16 or f16; {}", what, name(t->dtype()),
+           shapes);
     }
   }
   const int64_t count = k.size(2);
   check(v.size(2) == count, "kv_cache: k has {} rows and v {}; expected as many; {}", count, v.size(2), shapes);
   std::vector<bool> seen(lengths_.size());
   for (const int32_t b : sequences) {
-    check(b >= 0 && b < o.batch, "kv_cache: sequence {} is not in the cache; expected 0 to {}; {}", b, o.batch - 1, shapes);
+    check(b >= 0 && b < o.batch, "kv_cache: sequence {} is not in the cache; expected 0 to {}; {}", b, o.batch - 1,
+          shapes);
     check(!seen[b], "kv_cache: sequence {} is named twice; expected each once; {}", b, shapes);
     seen[b] = true;
-    check(o.page > 0 || count <= o.capacity - lengths_[b], "kv_cache: sequence {} holds {} keys and {} more do not fit; expected at most {}; {}",
-          b, lengths_[b], count, o.capacity, shapes);
+    check(o.page > 0 || count <= o.capacity - lengths_[b],
+          "kv_cache: sequence {} holds {} keys and {} more do not fit; expected at most {}; {}", b, lengths_[b], count,
+          o.capacity, shapes);
   }
   if (o.page == 0) return;
-  check(count <= kMostKeys - o.page, "kv_cache: {} keys are appended at once; expected at most {}; {}", count, o.capacity, shapes);
+  check(count <= kMostKeys - o.page, "kv_cache: {} keys are appended at once; expected at most {}; {}", count,
+        o.capacity, shapes);
   const int64_t needed = pages_to_grow(sequences, count), free = static_cast<int64_t>(free_pages_.size());
-  check(needed <= free, "kv_cache: {} pages of {} keys are needed and {} are free; expected room in the pool; {}", needed, o.page, free,
-        shapes);
+  check(needed <= free, "kv_cache: {} pages of {} keys are needed and {} are free; expected room in the pool; {}",
+        needed, o.page, free, shapes);
 }
 
 void KVCache::append(const Tensor& k, const Tensor& v, const std::vector<int32_t>& sequences) {
@@ -214,8 +226,10 @@ void KVCache::append(const Tensor& k, const Tensor& v, const std::vector<int32_t
 }
 
 void KVCache::truncate(int64_t b, int64_t length) {
-  check(b >= 0 && b < options_.batch, "kv_cache: sequence {} is not in the cache; expected 0 to {}", b, options_.batch - 1);
-  check(length >= 0 && length <= lengths_[b], "kv_cache: sequence {} cannot be cut to {} keys; expected 0 to {}", b, length, lengths_[b]);
+  check(b >= 0 && b < options_.batch, "kv_cache: sequence {} is not in the cache; expected 0 to {}", b,
+        options_.batch - 1);
+  check(length >= 0 && length <= lengths_[b], "kv_cache: sequence {} cannot be cut to {} keys; expected 0 to {}", b,
+        length, lengths_[b]);
   if (options_.page > 0) {
     for (int64_t n = pages_for(length, options_.page); n < pages_for(lengths_[b], options_.page); ++n) {
       leave_page(*pages.view().at<int32_t>(b, n));
@@ -226,7 +240,8 @@ void KVCache::truncate(int64_t b, int64_t length) {
 
 void KVCache::copy(int64_t from, int64_t to) {
   for (const int64_t b : {from, to}) {
-    check(b >= 0 && b < options_.batch, "kv_cache: sequence {} is not in the cache; expected 0 to {}", b, options_.batch - 1);
+    check(b >= 0 && b < options_.batch, "kv_cache: sequence {} is not in the cache; expected 0 to {}", b,
+          options_.batch - 1);
   }
   if (from == to) return;
   truncate(to, 0);

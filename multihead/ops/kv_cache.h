@@ -13,11 +13,11 @@ struct KVCacheOptions {
   int64_t batch = 1, key_heads = 1, key_width = 64, value_width = 64;
   int64_t capacity = 0;  // keys per sequence (appended), or of all sequences together (paged)
   DType dtype = DType::f32;
-  int64_t page = 0;      // 0: one run of memory per sequence; else keys per page, taken from a pool as sequences grow
+  int64_t page = 0;  // 0: one run of memory per sequence; else keys per page, taken from a pool as sequences grow
 };
 
-// int8 holds round(x / scale) with one scale per key head and token, scale = max|x| / 127; a row that is not finite reads
-// back as NaN.
+// int8 holds round(x / scale) with one scale per key head and token, scale = max|x| / 127; a row that is not finite
+// reads back as NaN.
 class KVCache {
  public:
   // Throws: invalid_argument, with the sizes, where they make no cache or overflow.

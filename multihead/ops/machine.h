@@ -24,7 +24,7 @@ void use_rung(std::string_view name);
 
 struct CacheInfo {
   int level = 0;
-  std::string type;   // Data, Instruction, Unified
+  std::string type;  // Data, Instruction, Unified
   int64_t bytes = 0;
   int shared_by = 0;  // hardware threads that share one
 };

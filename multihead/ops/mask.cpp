@@ -75,8 +75,8 @@ Mask positions(const Tensor& offsets) {
 }
 
 Mask window(int64_t left, int64_t right) {
-  check(left >= -1 && right >= -1, "window: left is {} and right is {}; expected numbers of keys, or -1 for unbounded", left,
-        right);
+  check(left >= -1 && right >= -1, "window: left is {} and right is {}; expected numbers of keys, or -1 for unbounded",
+        left, right);
   Mask mask;
   mask.behind = left;
   mask.ahead = right;

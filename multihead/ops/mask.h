@@ -11,21 +11,22 @@ namespace mh {
 
 // A pair is kept where every piece keeps it. A default Mask keeps all.
 //
-// Query i of sequence b sits at position(i) = offset[b] + i; the default offset is len_k[b] - len_q[b], so that the last
-// query sits at the last key (bottom-right, as FlashAttention >= 2.1; torch SDPA counts from the top left: from_torch_causal).
+// Query i of sequence b sits at position(i) = offset[b] + i; the default offset is len_k[b] - len_q[b], so that the
+// last query sits at the last key (bottom-right, as FlashAttention >= 2.1; torch SDPA counts from the top left:
+// from_torch_causal).
 struct Mask {
   struct Dense {
     Tensor where;  // bool or u8, broadcastable to (B, H, Tq, Tk)
     bool keep;
   };
   std::vector<Dense> dense;
-  std::vector<Tensor> lengths;          // i32 (B): keys j < lengths[b]; several: the smallest counts
-  int64_t behind = -1, ahead = -1;      // -1: unbounded
+  std::vector<Tensor> lengths;      // i32 (B): keys j < lengths[b]; several: the smallest counts
+  int64_t behind = -1, ahead = -1;  // -1: unbounded
   bool causal = false;
-  std::optional<int64_t> offset;        // of every sequence
-  Tensor offsets;                       // i32 (B), or empty
+  std::optional<int64_t> offset;  // of every sequence
+  Tensor offsets;                 // i32 (B), or empty
   std::optional<int64_t> prefix;
-  Tensor prefixes;                      // i32 (B), or empty
+  Tensor prefixes;                        // i32 (B), or empty
   Tensor query_documents, key_documents;  // i32 (B, Tq), (B, Tk)
 };
 
@@ -52,8 +53,8 @@ Mask prefix(const Tensor& n);
 Mask documents(const Tensor& ids);
 Mask documents(const Tensor& query_ids, const Tensor& key_ids);
 
-// Throws: invalid_argument where both give offsets that differ, or both give documents or prefixes. What a tensor holds is
-// checked by the call that uses the mask, except that two offset tensors are compared here.
+// Throws: invalid_argument where both give offsets that differ, or both give documents or prefixes. What a tensor holds
+// is checked by the call that uses the mask, except that two offset tensors are compared here.
 Mask operator&(const Mask& a, const Mask& b);
 
 }  // namespace mh

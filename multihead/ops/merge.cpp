@@ -41,16 +41,20 @@ void check_parts(std::string_view op, const std::vector<AttentionResult>& parts)
   for (size_t n = 0; n < parts.size(); ++n) {
     const Tensor &o = parts[n].o, &lse = parts[n].lse, &first = parts[0].o;
     check(o && lse, "{}: part {} lacks o or lse; expected both", op, n);
-    check(o.rank() == 4 || o.rank() == 3, "{}: o of part {} is {}; expected (B, H, Tq, Dv) or packed (T, H, Dv)", op, n, o.shape());
-    if (o.dtype() != DType::f32 && o.dtype() != DType::bf16 && o.dtype() != DType::f16) {
-      fail(ErrorKind::unsupported, "{}: o of part {} holds {}; expected f32, bf16 or f16; o is {}", op, n, name(o.dtype()), o.shape());
-    }
-    check(o.shape() == first.shape() && o.dtype() == first.dtype(), "{}: o of part {} is {} {}; expected that of part 0, {} {}", op, n,
-          name(o.dtype()), o.shape(), name(first.dtype()), first.shape());
-    check(lse.dtype() == DType::f32 && lse.shape() == lse_shape_of(o.shape()), "{}: lse of part {} is {} {}; expected f32 {}; o is {}", op,
-          n, name(lse.dtype()), lse.shape(), lse_shape_of(o.shape()), o.shape());
-    check(o.size(-1) <= 1 || o.stride(-1) == 1, "{}: o of part {} has a last stride of {}; expected 1; o is {}", op, n, o.stride(-1),
+    check(o.rank() == 4 || o.rank() == 3, "{}: o of part {} is {}; expected (B, H, Tq, Dv) or packed (T, H, Dv)", op, n,
           o.shape());
+    if (o.dtype() != DType::f32 && o.dtype() != DType::bf16 && o.dtype() != DType::f16) {
+      fail(ErrorKind::unsupported, "{}: o of part {} holds {}; expected f32, bf16 or f16; o is {}", op, n,
+           name(o.dtype()), o.shape());
+    }
+    check(o.shape() == first.shape() && o.dtype() == first.dtype(),
+          "{}: o of part {} is {} {}; expected that of part 0, {} {}", op, n, name(o.dtype()), o.shape(),
+          name(first.dtype()), first.shape());
+    check(lse.dtype() == DType::f32 && lse.shape() == lse_shape_of(o.shape()),
+          "{}: lse of part {} is {} {}; expected f32 {}; o is {}", op, n, name(lse.dtype()), lse.shape(),
+          lse_shape_of(o.shape()), o.shape());
+    check(o.size(-1) <= 1 || o.stride(-1) == 1, "{}: o of part {} has a last stride of {}; expected 1; o is {}", op, n,
+          o.stride(-1), o.shape());
   }
 }
 
@@ -109,7 +113,8 @@ void merge_row_backward(const std::vector<Rows>& parts, const Rows& joined, cons
     for (int64_t d = 0; d < grad.width; ++d) {
       to[d] = own == kNone ? T{} : static_cast<T>(share * static_cast<float>(d_o[d]));
       if (own != kNone) {
-        change += static_cast<float>(d_o[d]) * (static_cast<float>(parts[p].template row<T>(n)[d]) - static_cast<float>(o[d]));
+        change += static_cast<float>(d_o[d]) *
+                  (static_cast<float>(parts[p].template row<T>(n)[d]) - static_cast<float>(o[d]));
       }
     }
     *out[p].entry(n) = own == kNone ? 0.0f : share * change;
@@ -124,7 +129,8 @@ AttentionResult merge(const std::vector<AttentionResult>& parts) {
   AttentionResult out{empty(parts[0].o.shape(), parts[0].o.dtype()), empty(parts[0].lse.shape())};
   const std::vector<Rows> in = rows_of(parts);
   const Rows to(out);
-  visit_float("merge", out.o.dtype(), [&]<class T>() { for_each_row(to.count, [&](int64_t n) { merge_row<T>(in, to, n); }); });
+  visit_float("merge", out.o.dtype(),
+              [&]<class T>() { for_each_row(to.count, [&](int64_t n) { merge_row<T>(in, to, n); }); });
   return out;
 }
 
@@ -138,7 +144,8 @@ std::vector<AttentionResult> merge_backward(const std::vector<AttentionResult>& 
   check_parts("merge_backward", all);
 
   std::vector<AttentionResult> out;
-  for (const AttentionResult& part : parts) out.push_back({empty(part.o.shape(), part.o.dtype()), empty(part.lse.shape())});
+  for (const AttentionResult& part : parts)
+    out.push_back({empty(part.o.shape(), part.o.dtype()), empty(part.lse.shape())});
   const std::vector<Rows> in = rows_of(parts), to = rows_of(out);
   const Rows whole(joined), grad(all.back());
   const View d_lse = gradient.lse ? gradient.lse.view() : View{};

@@ -14,8 +14,8 @@ using test::relative_error;
 using test::same_bits;
 
 struct Attention : testing::Test {
-  const Tensor q = randn({2, 4, 24, 32}, 1), k = randn({2, 2, 40, 32}, 2), v = randn({2, 2, 40, 16}, 3), d_o = randn({2, 4, 24, 16}, 4),
-               d_lse = randn({2, 4, 24}, 5);
+  const Tensor q = randn({2, 4, 24, 32}, 1), k = randn({2, 2, 40, 32}, 2), v = randn({2, 2, 40, 16}, 3),
+               d_o = randn({2, 4, 24, 16}, 4), d_lse = randn({2, 4, 24}, 5);
 
   void agrees(const AttentionOptions& options) const {
     const AttentionResult ours = attention(q, k, v, options), theirs = reference::attention(q, k, v, options);
@@ -100,9 +100,11 @@ TEST_F(Attention, KeysPastALengthGetNoGradient) {
 }
 
 TEST_F(Attention, PackedKeysPastALengthGetNoGradient) {
-  const Tensor pq = randn({6, 4, 32}, 1), pk = randn({10, 2, 32}, 2), pv = randn({10, 2, 16}, 3), pd_o = randn({6, 4, 16}, 4);
-  const AttentionOptions options{.mask = lengths(tensor<int32_t>({2, 4, 0}, {3})),
-                                 .packed = Packed{tensor<int32_t>({0, 2, 4, 6}, {4}), tensor<int32_t>({0, 3, 7, 10}, {4})}};
+  const Tensor pq = randn({6, 4, 32}, 1), pk = randn({10, 2, 32}, 2), pv = randn({10, 2, 16}, 3),
+               pd_o = randn({6, 4, 16}, 4);
+  const AttentionOptions options{
+      .mask = lengths(tensor<int32_t>({2, 4, 0}, {3})),
+      .packed = Packed{tensor<int32_t>({0, 2, 4, 6}, {4}), tensor<int32_t>({0, 3, 7, 10}, {4})}};
   const AttentionGradients ours = attention_backward({pq, pk, pv, attention(pq, pk, pv, options)}, pd_o, {}, options);
   const AttentionGradients theirs = reference::attention_backward({pq, pk, pv, {}}, pd_o, {}, options);
   EXPECT_LT(relative_error(ours.dk, theirs.dk), 1e-5);
@@ -117,23 +119,28 @@ TEST_F(Attention, NoKeysNoRowsNoBatchAreNoErrors) {
   EXPECT_TRUE(same_bits(g.dq, zeros(q.shape())));
   EXPECT_TRUE(attention(q.slice(2, 0, 0), k, v).o.shape() == Shape({2, 4, 0, 16}));
   const AttentionResult no_rows = attention(q.slice(2, 0, 0), k, v);
-  EXPECT_TRUE(same_bits(attention_backward({q.slice(2, 0, 0), k, v, no_rows}, d_o.slice(2, 0, 0)).dk, zeros(k.shape())));
+  EXPECT_TRUE(
+      same_bits(attention_backward({q.slice(2, 0, 0), k, v, no_rows}, d_o.slice(2, 0, 0)).dk, zeros(k.shape())));
   EXPECT_TRUE(attention(q.slice(0, 0, 0), k.slice(0, 0, 0), v.slice(0, 0, 0)).o.shape() == Shape({0, 4, 24, 16}));
 }
 
 TEST_F(Attention, SinkIsTheLseOfAnEmptyRow) {
   const Tensor sink = tensor<float>({-1, 0, 2, 3}, {4});
   const AttentionResult out = attention(q, k.slice(2, 0, 0), v.slice(2, 0, 0), {.sink = sink});
-  for (int64_t h = 0; h < 4; ++h) EXPECT_FLOAT_EQ(static_cast<float>(out.lse.item({1, h, 5})), static_cast<float>(sink.item({h})));
+  for (int64_t h = 0; h < 4; ++h)
+    EXPECT_FLOAT_EQ(static_cast<float>(out.lse.item({1, h, 5})), static_cast<float>(sink.item({h})));
   EXPECT_TRUE(same_bits(out.o, zeros({2, 4, 24, 16})));
 }
 
 TEST_F(Attention, PackedSequencesAreAsAlone) {
   const Tensor pq = randn({30, 4, 32}, 1), pk = randn({45, 2, 32}, 2), pv = randn({45, 2, 16}, 3);
   const std::vector<int32_t> cu_q{0, 1, 1, 30}, cu_k{0, 9, 20, 45};
-  const AttentionResult all = attention(pq, pk, pv, {.mask = causal(), .packed = Packed{tensor<int32_t>(cu_q, {4}), tensor<int32_t>(cu_k, {4})}});
+  const AttentionResult all = attention(
+      pq, pk, pv, {.mask = causal(), .packed = Packed{tensor<int32_t>(cu_q, {4}), tensor<int32_t>(cu_k, {4})}});
   for (int b = 0; b < 3; ++b) {
-    const auto alone = [&](const Tensor& t, const std::vector<int32_t>& cu) { return t.slice(0, cu[b], cu[b + 1]).transpose(0, 1).unsqueeze(0); };
+    const auto alone = [&](const Tensor& t, const std::vector<int32_t>& cu) {
+      return t.slice(0, cu[b], cu[b + 1]).transpose(0, 1).unsqueeze(0);
+    };
     const AttentionResult one = attention(alone(pq, cu_q), alone(pk, cu_k), alone(pv, cu_k), {.mask = causal()});
     EXPECT_TRUE(same_bits(alone(all.o, cu_q).contiguous(), one.o)) << b;
     EXPECT_TRUE(same_bits(all.lse.slice(1, cu_q[b], cu_q[b + 1]).unsqueeze(0).contiguous(), one.lse)) << b;
@@ -148,7 +155,7 @@ TEST_F(Attention, WeightsOfChosenHeadsAndRows) {
   EXPECT_TRUE(same_bits(some.select(1, 0).select(1, 1).contiguous(), all.select(1, 3).select(1, 0).contiguous()));
   EXPECT_TRUE(same_bits(some.select(1, 1).select(1, 0).contiguous(), all.select(1, 1).select(1, 23).contiguous()));
   const Tensor into = full(some.shape(), 9);
-  attention_weights_into(into, q, k, lse, options, {3, 1}, {23, 0});
+  attention_weights_into(into, {.q = q, .k = k, .result = {.lse = lse}}, options, {{3, 1}, {23, 0}});
   EXPECT_TRUE(same_bits(into, some));
 }
 

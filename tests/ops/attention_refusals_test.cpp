@@ -61,12 +61,14 @@ TEST_F(AttentionRefuses, HeadCountsThatDoNotDivide) {
 TEST_F(AttentionRefuses, SizesThatDiffer) {
   EXPECT_TRUE(contains(refused(q, randn({2, 2, 12, 15}, 2), v), "heads of q are 16 wide and those of k 15"));
   EXPECT_TRUE(contains(refused(q, k, randn({2, 2, 11, 16}, 3)), "k has 12 rows and v 11"));
-  EXPECT_TRUE(contains(refused(q, randn({3, 2, 12, 16}, 2), randn({3, 2, 12, 16}, 3)), "batches of q, k and v are 2, 3 and 3"));
+  EXPECT_TRUE(
+      contains(refused(q, randn({3, 2, 12, 16}, 2), randn({3, 2, 12, 16}, 3)), "batches of q, k and v are 2, 3 and 3"));
 }
 
 TEST_F(AttentionRefuses, WrongTypes) {
   EXPECT_TRUE(contains(refused(q, k.to(DType::bf16), v), "q holds f32, k bf16 and v f32; expected one type"));
-  EXPECT_TRUE(contains(refused(q.to(DType::f64), k.to(DType::f64), v.to(DType::f64)), "q holds f64; expected f32, bf16 or f16"));
+  EXPECT_TRUE(contains(refused(q.to(DType::f64), k.to(DType::f64), v.to(DType::f64)),
+                       "q holds f64; expected f32, bf16 or f16"));
   EXPECT_TRUE(contains(refused(zeros({2, 4, 8, 16}, DType::i32), k, v), "q holds i32"));
 }
 
@@ -107,18 +109,22 @@ TEST_F(AttentionRefuses, OutputsThatOverlap) {
   const Tensor o = both.slice(2, 0, 8), lse = wrap(both.data<float>(), {2, 4, 8}, DType::f32);
   EXPECT_TRUE(contains(into({o, lse}), "lse shares memory with o"));
   EXPECT_TRUE(test::same_bits(both, full({2, 4, 9, 16}, kPoison)));
-  EXPECT_TRUE(contains(into({zeros({1, 4, 8, 16}).broadcast_to({2, 4, 8, 16}), Tensor{}}), "o holds some element twice"));
+  EXPECT_TRUE(
+      contains(into({zeros({1, 4, 8, 16}).broadcast_to({2, 4, 8, 16}), Tensor{}}), "o holds some element twice"));
   const Tensor sink = zeros({4});
   EXPECT_TRUE(contains(refusal([&] {
-                attention_into({zeros({2, 4, 8, 16}), wrap(sink.data<float>(), {2, 4, 8}, {1, 1, 1}, DType::f32)}, q, k, v, {.sink = sink});
-              }),
-              "lse holds some element twice"));
+                         attention_into(
+                             {zeros({2, 4, 8, 16}), wrap(sink.data<float>(), {2, 4, 8}, {1, 1, 1}, DType::f32)}, q, k,
+                             v, {.sink = sink});
+                       }),
+                       "lse holds some element twice"));
 }
 
 TEST_F(AttentionRefuses, LengthsOutsideTheKeys) {
   EXPECT_TRUE(contains(with({.mask = lengths(tensor<int32_t>({12, 13}, {2}))}), "lengths[1] is 13; expected 0 to 12"));
   EXPECT_TRUE(contains(with({.mask = lengths(tensor<int32_t>({-1, 3}, {2}))}), "lengths[0] is -1"));
-  EXPECT_TRUE(contains(with({.mask = lengths(tensor<int32_t>({1, 2, 3}, {3}))}), "lengths is i32 [3]; expected i32 (2)"));
+  EXPECT_TRUE(
+      contains(with({.mask = lengths(tensor<int32_t>({1, 2, 3}, {3}))}), "lengths is i32 [3]; expected i32 (2)"));
   EXPECT_TRUE(contains(with({.mask = lengths(tensor<int64_t>({1, 2}, {2}))}), "lengths is i64 [2]"));
 }
 
@@ -126,15 +132,18 @@ TEST_F(AttentionRefuses, PositionsThatOverflow) {
   EXPECT_TRUE(contains(with({.mask = causal(INT64_MAX)}), "the offset is 9223372036854775807; expected at most 2^40"));
   EXPECT_TRUE(contains(with({.mask = causal(INT64_MIN)}), "expected at most 2^40"));
   EXPECT_TRUE(contains(with({.mask = causal(tensor<int32_t>({1}, {1}))}), "offsets is i32 [1]; expected i32 (2)"));
-  EXPECT_TRUE(contains(with({.mask = causal(tensor<int32_t>({INT32_MAX, INT32_MIN}, {2})), .bias = {AlibiBias{zeros({4})}}}),
-                       "distances apart"));
+  EXPECT_TRUE(
+      contains(with({.mask = causal(tensor<int32_t>({INT32_MAX, INT32_MIN}, {2})), .bias = {AlibiBias{zeros({4})}}}),
+               "distances apart"));
 }
 
 TEST_F(AttentionRefuses, MasksOfTheWrongShapeOrType) {
-  EXPECT_TRUE(contains(with({.mask = keep(zeros({8, 11}, DType::boolean))}), "a mask is [8, 11]; expected one that broadcasts to [2, 4, 8, 12]"));
+  EXPECT_TRUE(contains(with({.mask = keep(zeros({8, 11}, DType::boolean))}),
+                       "a mask is [8, 11]; expected one that broadcasts to [2, 4, 8, 12]"));
   EXPECT_TRUE(contains(with({.mask = keep(zeros({8, 12}))}), "a mask holds f32; expected bool or u8"));
   EXPECT_TRUE(contains(with({.mask = keep(zeros({1, 2, 4, 8, 12}, DType::u8))}), "expected rank 4 or less"));
-  EXPECT_TRUE(contains(with({.mask = keep(zeros({12, 8}, DType::u8).transpose(0, 1))}), "last stride of 8; expected 1, or 0"));
+  EXPECT_TRUE(
+      contains(with({.mask = keep(zeros({12, 8}, DType::u8).transpose(0, 1))}), "last stride of 8; expected 1, or 0"));
   Mask five;
   for (int n = 0; n < 5; ++n) five = five & keep(zeros({12}, DType::u8));
   EXPECT_TRUE(contains(with({.mask = five}), "5 dense masks are joined; expected at most 4"));
@@ -142,18 +151,22 @@ TEST_F(AttentionRefuses, MasksOfTheWrongShapeOrType) {
   negative.behind = -3;
   EXPECT_TRUE(contains(with({.mask = negative}), "the window is (-3, -1)"));
   EXPECT_TRUE(contains(with({.mask = prefix(tensor<int32_t>({1, -2}, {2}))}), "prefix[1] is -2"));
-  EXPECT_TRUE(contains(with({.mask = documents(zeros({2, 11}, DType::i32))}), "documents of the keys is i32 [2, 11]; expected i32 (2, 12)"));
-  EXPECT_TRUE(contains(with({.mask = documents(zeros({2, 7}, DType::i32), zeros({2, 12}, DType::i32))}), "documents of the queries"));
+  EXPECT_TRUE(contains(with({.mask = documents(zeros({2, 11}, DType::i32))}),
+                       "documents of the keys is i32 [2, 11]; expected i32 (2, 12)"));
+  EXPECT_TRUE(contains(with({.mask = documents(zeros({2, 7}, DType::i32), zeros({2, 12}, DType::i32))}),
+                       "documents of the queries"));
   EXPECT_TRUE(contains(with({.mask = documents(zeros({2, 8}, DType::i32), {})}), "keys have none"));
 }
 
 TEST_F(AttentionRefuses, BiasesOfTheWrongShapeOrType) {
-  EXPECT_TRUE(contains(with({.bias = {DenseBias{zeros({3, 8, 12})}}}), "bias is [3, 8, 12]; expected one that broadcasts to [2, 4, 8, 12]"));
+  EXPECT_TRUE(contains(with({.bias = {DenseBias{zeros({3, 8, 12})}}}),
+                       "bias is [3, 8, 12]; expected one that broadcasts to [2, 4, 8, 12]"));
   EXPECT_TRUE(contains(with({.bias = {DenseBias{zeros({8, 12}, DType::i32)}}}), "bias holds i32"));
   EXPECT_TRUE(contains(with({.bias = {DenseBias{zeros({8, 12})}, DenseBias{zeros({8, 12})}}}), "two dense biases"));
   EXPECT_TRUE(contains(with({.bias = {AlibiBias{zeros({4})}, T5Bias{zeros({8, 4})}}}), "two biases by distance"));
   EXPECT_TRUE(contains(with({.bias = {AlibiBias{zeros({3})}}}), "slopes is f32 [3]; expected f32 (4)"));
-  EXPECT_TRUE(contains(with({.bias = {T5Bias{zeros({8, 3})}}}), "the T5 table is f32 [8, 3]; expected f32 (buckets, 4)"));
+  EXPECT_TRUE(
+      contains(with({.bias = {T5Bias{zeros({8, 3})}}}), "the T5 table is f32 [8, 3]; expected f32 (buckets, 4)"));
   EXPECT_TRUE(contains(with({.bias = {T5Bias{zeros({2, 4})}}}), "2 buckets; expected an even number from 4"));
   EXPECT_TRUE(contains(with({.bias = {T5Bias{zeros({8, 4}), true, 2}}}), "largest distance of the T5 bias is 2"));
 }
@@ -171,8 +184,10 @@ TEST_F(AttentionRefuses, NumbersThatMakeNoSense) {
 }
 
 TEST_F(AttentionRefuses, MixesThatDoNotFitOrLeak) {
-  EXPECT_TRUE(contains(with({.score_mix = HeadMix{zeros({4, 3})}}), "the mix over heads is f32 [4, 3]; expected f32 (4, 4)"));
-  EXPECT_TRUE(contains(with({.score_mix = KeyMix{zeros({8, 8})}}), "the mix over keys is f32 [8, 8]; expected f32 (12, 12)"));
+  EXPECT_TRUE(
+      contains(with({.score_mix = HeadMix{zeros({4, 3})}}), "the mix over heads is f32 [4, 3]; expected f32 (4, 4)"));
+  EXPECT_TRUE(
+      contains(with({.score_mix = KeyMix{zeros({8, 8})}}), "the mix over keys is f32 [8, 8]; expected f32 (12, 12)"));
   for (const Mask& mask : {causal(), prefix(2), window(-1, 0)}) {
     EXPECT_TRUE(contains(with({.mask = mask, .score_mix = KeyMix{zeros({12, 12})}}), "would let later keys leak"));
   }
@@ -181,7 +196,9 @@ TEST_F(AttentionRefuses, MixesThatDoNotFitOrLeak) {
 struct PackedAttentionRefuses : testing::Test {
   const Tensor q = randn({8, 4, 16}, 1), k = randn({12, 2, 16}, 2), v = randn({12, 2, 16}, 3);
   std::string with(const std::vector<int32_t>& cu_q, const std::vector<int32_t>& cu_k) const {
-    const auto list = [](const std::vector<int32_t>& numbers) { return tensor<int32_t>(numbers, {static_cast<int64_t>(numbers.size())}); };
+    const auto list = [](const std::vector<int32_t>& numbers) {
+      return tensor<int32_t>(numbers, {static_cast<int64_t>(numbers.size())});
+    };
     return refused(q, k, v, {.packed = Packed{list(cu_q), list(cu_k)}});
   }
 };
@@ -201,23 +218,30 @@ TEST_F(PackedAttentionRefuses, BoundariesThatDoNotBeginAtZeroOrEndAtTheEnd) {
 TEST_F(PackedAttentionRefuses, BoundariesOfTheWrongKind) {
   EXPECT_TRUE(contains(with({0, 4, 8}, {0, 12}), "cu_seqlens_q has 3 entries and cu_seqlens_k 2"));
   EXPECT_TRUE(contains(refused(q, k, v, {.packed = Packed{{}, {}}}), "cu_seqlens_q has no memory"));
-  EXPECT_TRUE(contains(refused(q, k, v, {.packed = Packed{tensor<int64_t>({0, 8}, {2}), tensor<int64_t>({0, 12}, {2})}}), "cu_seqlens_q is i64"));
-  EXPECT_TRUE(contains(refused(q, k, v, {.packed = Packed{zeros({0}, DType::i32), zeros({0}, DType::i32)}}), "cu_seqlens_q is i32 [0]"));
-  EXPECT_TRUE(contains(refused(q.unsqueeze(0), k, v, {.packed = Packed{tensor<int32_t>({0, 8}, {2}), tensor<int32_t>({0, 12}, {2})}}),
-                       "q has rank 4; expected (T, H, D) for a packed batch"));
+  EXPECT_TRUE(
+      contains(refused(q, k, v, {.packed = Packed{tensor<int64_t>({0, 8}, {2}), tensor<int64_t>({0, 12}, {2})}}),
+               "cu_seqlens_q is i64"));
+  EXPECT_TRUE(contains(refused(q, k, v, {.packed = Packed{zeros({0}, DType::i32), zeros({0}, DType::i32)}}),
+                       "cu_seqlens_q is i32 [0]"));
+  EXPECT_TRUE(contains(
+      refused(q.unsqueeze(0), k, v, {.packed = Packed{tensor<int32_t>({0, 8}, {2}), tensor<int32_t>({0, 12}, {2})}}),
+      "q has rank 4; expected (T, H, D) for a packed batch"));
 }
 
 struct BackwardRefuses : testing::Test {
-  const Tensor q = randn({2, 4, 8, 16}, 1), k = randn({2, 2, 12, 16}, 2), v = randn({2, 2, 12, 16}, 3), d_o = randn({2, 4, 8, 16}, 4);
+  const Tensor q = randn({2, 4, 8, 16}, 1), k = randn({2, 2, 12, 16}, 2), v = randn({2, 2, 12, 16}, 3),
+               d_o = randn({2, 4, 8, 16}, 4);
   const AttentionCall call{q, k, v, attention(q, k, v)};
 
   // attention_backward_into poisoned gradients.
-  std::string into(AttentionGradients out, const AttentionCall& given, const OutputGradients& gradients, const AttentionOptions& options = {}) const {
+  std::string into(AttentionGradients out, const AttentionCall& given, const OutputGradients& gradients,
+                   const AttentionOptions& options = {}) const {
     const Tensor dq = full(q.shape(), kPoison), dv = full(v.shape(), kPoison);
     if (!out.dq) out.dq = dq;
     if (!out.dv) out.dv = dv;
     const std::string sentence = refusal([&] { attention_backward_into(out, given, gradients, options); });
-    EXPECT_TRUE(test::same_bits(dq, full(q.shape(), kPoison)) && test::same_bits(dv, full(v.shape(), kPoison))) << "a gradient was written";
+    EXPECT_TRUE(test::same_bits(dq, full(q.shape(), kPoison)) && test::same_bits(dv, full(v.shape(), kPoison)))
+        << "a gradient was written";
     EXPECT_EQ(sentence.rfind("attention_backward: ", 0), 0U) << sentence;
     return sentence;
   }
@@ -225,7 +249,8 @@ struct BackwardRefuses : testing::Test {
 
 TEST_F(BackwardRefuses, InputsThatAreNotThoseOfTheCall) {
   EXPECT_TRUE(contains(into({}, call, {}), "d_o has no memory"));
-  EXPECT_TRUE(contains(into({}, call, {randn({2, 4, 8, 15}, 4), {}}), "d_o is f32 [2, 4, 8, 15]; expected f32 [2, 4, 8, 16]"));
+  EXPECT_TRUE(
+      contains(into({}, call, {randn({2, 4, 8, 15}, 4), {}}), "d_o is f32 [2, 4, 8, 15]; expected f32 [2, 4, 8, 16]"));
   EXPECT_TRUE(contains(into({}, call, {d_o, randn({2, 4, 9}, 4)}), "d_lse is f32 [2, 4, 9]"));
   EXPECT_TRUE(contains(into({}, {q, k, v, {call.result.o, {}}}, {d_o, {}}), "lse has no memory"));
   EXPECT_TRUE(contains(into({}, {q, k, v, {q.to(DType::bf16), call.result.lse}}, {d_o, {}}), "o is bf16"));
@@ -250,11 +275,13 @@ TEST_F(BackwardRefuses, GradientsThatOverlap) {
 
 TEST(WeightsRefuse, RowsAndHeadsThatAreNotThere) {
   const Tensor q = randn({1, 2, 3, 4}, 1), k = randn({1, 2, 5, 4}, 2), lse = zeros({1, 2, 3});
-  EXPECT_TRUE(contains(refusal([&] { attention_weights(q, k, lse, {}, {2}); }), "head 2 is asked for; expected 0 to 1"));
+  EXPECT_TRUE(
+      contains(refusal([&] { attention_weights(q, k, lse, {}, {2}); }), "head 2 is asked for; expected 0 to 1"));
   EXPECT_TRUE(contains(refusal([&] { attention_weights(q, k, lse, {}, {}, {0, -1}); }), "row -1 is asked for"));
   EXPECT_TRUE(contains(refusal([&] { attention_weights(q, k, {}); }), "lse has no memory"));
   EXPECT_TRUE(contains(refusal([&] { attention_weights(q, k, zeros({1, 2, 4})); }), "lse is f32 [1, 2, 4]"));
-  EXPECT_TRUE(contains(refusal([&] { attention_statistics(q, k, lse, {}, 65); }), "the top 65 keys are asked for; expected 0 to 64"));
+  EXPECT_TRUE(contains(refusal([&] { attention_statistics(q, k, lse, {}, 65); }),
+                       "the top 65 keys are asked for; expected 0 to 64"));
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ inline std::vector<double> numbers(const Tensor& t) {
   return {dense.data<double>(), dense.data<double>() + dense.count()};
 }
 
-// max |a - b| as a share of max |b|; equal infinities and two NaN count as equal, any other non-finite pair as infinity.
+// max |a - b| as a share of max |b|; equal infinities and two NaN count as equal, any other non-finite pair as
+// infinity.
 inline double relative_error(const Tensor& a, const Tensor& b) {
   if (!(a.shape() == b.shape())) return HUGE_VAL;
   const std::vector<double> x = numbers(a), y = numbers(b);
@@ -45,7 +46,8 @@ inline double rms(const Tensor& t) {
 inline bool same_bits(const Tensor& a, const Tensor& b) {
   if (!(a.shape() == b.shape()) || a.dtype() != b.dtype()) return false;
   const Tensor x = a.contiguous(), y = b.contiguous();
-  return x.count() == 0 || std::memcmp(x.view().data, y.view().data, static_cast<size_t>(x.count() * size_of(x.dtype()))) == 0;
+  return x.count() == 0 ||
+         std::memcmp(x.view().data, y.view().data, static_cast<size_t>(x.count() * size_of(x.dtype()))) == 0;
 }
 
 // The sentence `call` refuses with, or "" where it does not.

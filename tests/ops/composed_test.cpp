@@ -40,7 +40,9 @@ Composed composed(const AttentionCall& call, const AttentionResult& gradient, co
   detail::composed_forward(forward, plan.mixing);
 
   AttentionGradients& g = out.gradients;
-  g = {.dq = empty_like(call.q), .dk = zeros(call.k.shape(), call.k.dtype()), .dv = zeros(call.v.shape(), call.v.dtype())};
+  g = {.dq = empty_like(call.q),
+       .dk = zeros(call.k.shape(), call.k.dtype()),
+       .dv = zeros(call.v.shape(), call.v.dtype())};
   kernels::AttentionBackwardArgs backward;
   share(backward, plan);
   backward.o = forward.o;
@@ -53,7 +55,8 @@ Composed composed(const AttentionCall& call, const AttentionResult& gradient, co
   if (plan.scores.sink) g.dsink = empty({s.H}), backward.dsink = g.dsink.data<float>();
   g.dtau = empty({s.H});
   backward.dscale = g.dtau.data<float>();
-  if (plan.mixing.kind != detail::Mixing::none) g.dmix = empty({plan.mixing.matrix.size[0], plan.mixing.matrix.size[1]});
+  if (plan.mixing.kind != detail::Mixing::none)
+    g.dmix = empty({plan.mixing.matrix.size[0], plan.mixing.matrix.size[1]});
   if (plan.dense_bias >= 0) {
     g.dbias.push_back(empty(std::get<DenseBias>(options.bias[plan.dense_bias]).values.shape()));
     backward.dbias = detail::pair_view("composed", "dbias", g.dbias[0], s);
@@ -87,7 +90,8 @@ Composed composed(const AttentionCall& call, const AttentionResult& gradient, co
   return out;
 }
 
-void agrees(const std::string& label, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
+void agrees(const std::string& label, const Tensor& q, const Tensor& k, const Tensor& v,
+            const AttentionOptions& options) {
   SCOPED_TRACE(label);
   const AttentionResult whole = reference::attention(q, k, v, options);
   const AttentionResult gradient{randn(whole.o.shape(), 7), randn(whole.lse.shape(), 8)};
@@ -108,7 +112,8 @@ void agrees(const std::string& label, const Tensor& q, const Tensor& k, const Te
   if (theirs.dmix) {
     EXPECT_LT(relative_error(ours.gradients.dmix, theirs.dmix), near);
   }
-  for (size_t n = 0; n < ours.gradients.dbias.size(); ++n) EXPECT_LT(relative_error(ours.gradients.dbias[n], theirs.dbias[n]), near);
+  for (size_t n = 0; n < ours.gradients.dbias.size(); ++n)
+    EXPECT_LT(relative_error(ours.gradients.dbias[n], theirs.dbias[n]), near);
   EXPECT_LT(relative_error(ours.weights, reference::attention_weights(q, k, options, {3, 0}, {0, 5, 2})), near);
   const AttentionStatistics statistics = reference::attention_statistics(q, k, options, 2);
   EXPECT_LT(relative_error(ours.statistics.entropy, statistics.entropy), near);
@@ -129,7 +134,8 @@ TEST_F(ComposedPath, MasksAgree) {
   agrees("lengths", q, k, v, {.mask = from_torch_causal() & lengths(lengths_of)});
   agrees("window", q, k, v, {.mask = window(2, 1)});
   agrees("prefix", q, k, v, {.mask = prefix(3) & window(4, -1)});
-  agrees("documents", q, k, v, {.mask = documents(tensor<int32_t>({1, 1, 1, 2, 2, 2, 2, 3, 3, 4, 4}, {1, 11})) & causal(2)});
+  agrees("documents", q, k, v,
+         {.mask = documents(tensor<int32_t>({1, 1, 1, 2, 2, 2, 2, 3, 3, 4, 4}, {1, 11})) & causal(2)});
   agrees("empty rows", q, k, v, {.mask = causal(-4)});
 }
 
@@ -157,7 +163,9 @@ TEST_F(ComposedPath, RowsAreTakenInChunks) {
   const Tensor far_q = randn({1, 2, 50, 4}, 1), far_k = randn({1, 1, 20000, 4}, 2), far_v = randn({1, 1, 20000, 4}, 3);
   const AttentionOptions options{.score_mix = HeadMix{randn({2, 2}, 4)}};
   EXPECT_LT(detail::composed_rows(2, 50, 20000), 50);
-  EXPECT_LT(relative_error(attention(far_q, far_k, far_v, options).o, reference::attention(far_q, far_k, far_v, options).o), 5e-6);
+  EXPECT_LT(
+      relative_error(attention(far_q, far_k, far_v, options).o, reference::attention(far_q, far_k, far_v, options).o),
+      5e-6);
 }
 
 }  // namespace

@@ -28,8 +28,9 @@ TEST(Explain, OnlyScoreMixingIsComposed) {
   for (const AttentionOptions& options : fused) {
     for (const DType type : {DType::f32, DType::bf16, DType::f16}) {
       for (const int64_t queries : {1, 64}) {
-        const Explanation said = explain(kQ.slice(2, 0, queries).to(type), kK.to(type), kV.to(type),
-                                         queries == 64 ? options : AttentionOptions{.cap = options.cap, .dropout = options.dropout});
+        const Explanation said =
+            explain(kQ.slice(2, 0, queries).to(type), kK.to(type), kV.to(type),
+                    queries == 64 ? options : AttentionOptions{.cap = options.cap, .dropout = options.dropout});
         EXPECT_FALSE(said.composed) << said.text();
         EXPECT_NE(said.kernel, "composed");
       }
@@ -48,7 +49,8 @@ TEST(Explain, FewRowsDecode) {
   const Explanation dropout = explain(kQ.slice(2, 0, 1), kK, kV, {.dropout = {0.5f, 1}});
   EXPECT_EQ(dropout.kernel, "attention_forward");
   EXPECT_TRUE(contains(dropout.why, "attention_decode"));
-  KVCache cache({.batch = 2, .key_heads = 2, .key_width = 16, .value_width = 8, .capacity = 128, .dtype = DType::i8, .page = 16});
+  KVCache cache(
+      {.batch = 2, .key_heads = 2, .key_width = 16, .value_width = 8, .capacity = 128, .dtype = DType::i8, .page = 16});
   cache.append(kK, kV);
   EXPECT_EQ(explain(kQ.slice(2, 0, 1), cache).kernel, "attention_decode");
 }

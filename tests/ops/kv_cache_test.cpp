@@ -20,8 +20,13 @@ using test::same_bits;
 constexpr int64_t kBatch = 3, kKeyHeads = 2, kKeyWidth = 24, kValueWidth = 16;
 
 KVCacheOptions sized(int64_t capacity, int64_t page = 0, DType dtype = DType::f32) {
-  return {.batch = kBatch, .key_heads = kKeyHeads, .key_width = kKeyWidth, .value_width = kValueWidth, .capacity = capacity,
-          .dtype = dtype, .page = page};
+  return {.batch = kBatch,
+          .key_heads = kKeyHeads,
+          .key_width = kKeyWidth,
+          .value_width = kValueWidth,
+          .capacity = capacity,
+          .dtype = dtype,
+          .page = page};
 }
 
 struct Rows {
@@ -92,7 +97,8 @@ TEST(KVCache, Int8AddsAtMostTwoPercent) {
   KVCacheOptions options = sized(keys, 0, DType::i8);
   options.key_width = options.value_width = 64;
   KVCache cache(options);
-  const Tensor k = randn({kBatch, kKeyHeads, keys, 64}, 1), v = randn({kBatch, kKeyHeads, keys, 64}, 2), q = randn({kBatch, 4, 2, 64}, 3);
+  const Tensor k = randn({kBatch, kKeyHeads, keys, 64}, 1), v = randn({kBatch, kKeyHeads, keys, 64}, 2),
+               q = randn({kBatch, 4, 2, 64}, 3);
   cache.append(k, v);
   const Tensor ours = attention(q, cache).o, theirs = reference::attention(q, k, v).o;
   const std::vector<double> a = test::numbers(ours), b = test::numbers(theirs);
@@ -172,7 +178,8 @@ TEST(KVCache, SharedPagesAreCountedOnce) {
   cache.copy(0, 2);
   const Rows three = rows(kBatch, 1, 5), two = rows(2, 1, 5), one = rows(1, 1, 5);
   // Three sequences share the last page: two of them would need a page of their own, and one is left.
-  EXPECT_TRUE(contains(refusal([&] { cache.append(three.k, three.v); }), "2 pages of 4 keys are needed and 1 are free"));
+  EXPECT_TRUE(
+      contains(refusal([&] { cache.append(three.k, three.v); }), "2 pages of 4 keys are needed and 1 are free"));
   EXPECT_EQ(cache.lengths(), (std::vector<int32_t>{10, 10, 10}));
   cache.truncate(2, 0);
   cache.append(two.k, two.v, {0, 1});
@@ -184,7 +191,8 @@ TEST(KVCache, AppendTakesAnyFloatTypeAndStrides) {
   KVCache a(sized(8)), b(sized(8));
   const Rows five = rows(kBatch, 5, 1);
   a.append(five.k.to(DType::bf16), five.v.to(DType::f16));
-  b.append(five.k.to(DType::bf16).to(DType::f32).transpose(2, 3).contiguous().transpose(2, 3), five.v.to(DType::f16).to(DType::f32));
+  b.append(five.k.to(DType::bf16).to(DType::f32).transpose(2, 3).contiguous().transpose(2, 3),
+           five.v.to(DType::f16).to(DType::f32));
   EXPECT_TRUE(same_bits(a.keys.slice(2, 0, 5), b.keys.slice(2, 0, 5)));
   EXPECT_TRUE(same_bits(a.values.slice(2, 0, 5), b.values.slice(2, 0, 5)));
 }
@@ -198,7 +206,8 @@ TEST(KVCache, EmptyCacheGivesEmptyRows) {
 
 TEST(KVCache, BytesAreThoseOfTheMemory) {
   EXPECT_EQ(KVCache(sized(10, 0, DType::bf16)).bytes(), kBatch * kKeyHeads * 10 * (kKeyWidth + kValueWidth) * 2);
-  EXPECT_EQ(KVCache(sized(10, 4, DType::i8)).bytes(), 3 * kKeyHeads * 4 * (kKeyWidth + kValueWidth + 8) + kBatch * 3 * 4);
+  EXPECT_EQ(KVCache(sized(10, 4, DType::i8)).bytes(),
+            3 * kKeyHeads * 4 * (kKeyWidth + kValueWidth + 8) + kBatch * 3 * 4);
 }
 
 TEST(KVCache, SizesThatMakeNoCacheAreRefused) {
@@ -234,7 +243,8 @@ TEST(KVCache, RowsThatDoNotFitAreRefusedAndNothingIsWritten) {
     EXPECT_NE(adds(five.k, five.v, {0, 1, 2}), "") << "past the capacity";
     EXPECT_TRUE(contains(adds(five.k, five.v, {0, 1}), "k does not fit the cache; expected (2, 2, T, 24)"));
     EXPECT_TRUE(contains(adds(five.k, five.v.slice(2, 0, 4), {0, 1, 2}), "k has 5 rows and v 4"));
-    EXPECT_TRUE(contains(adds(five.k.slice(2, 0, 1), five.v.slice(2, 0, 1), {0, 1, 3}), "sequence 3 is not in the cache"));
+    EXPECT_TRUE(
+        contains(adds(five.k.slice(2, 0, 1), five.v.slice(2, 0, 1), {0, 1, 3}), "sequence 3 is not in the cache"));
     EXPECT_TRUE(contains(adds(five.k.slice(2, 0, 1), five.v.slice(2, 0, 1), {0, 1, 1}), "sequence 1 is named twice"));
     EXPECT_TRUE(contains(adds(five.k.to(DType::f64), five.v, {0, 1, 2}), "k holds f64"));
     EXPECT_TRUE(contains(adds({}, five.v, {0, 1, 2}), "k has no memory"));
@@ -259,7 +269,8 @@ TEST(KVCache, CallsThatDoNotFitAreRefused) {
   EXPECT_TRUE(contains(with(q, {.dropout = {0.1f, 1}}), "dropout over a cache"));
   EXPECT_TRUE(contains(with(q, {.score_mix = HeadMix{zeros({4, 4})}}), "score mixing over a cache"));
   EXPECT_TRUE(contains(with(q, {.packed = Packed{}}), "a packed batch over a cache"));
-  EXPECT_TRUE(contains(with(q, {.mask = lengths(tensor<int32_t>({6, 1, 1}, {3}))}), "lengths[0] is 6; expected 0 to 5"));
+  EXPECT_TRUE(
+      contains(with(q, {.mask = lengths(tensor<int32_t>({6, 1, 1}, {3}))}), "lengths[0] is 6; expected 0 to 5"));
 }
 
 }  // namespace

@@ -37,7 +37,9 @@ TEST(Mask, CausalEndsAtTheLastKey) {
   EXPECT_EQ(kept(causal(), 3, 2), (Rows{"..", "x.", "xx"}));
 }
 
-TEST(Mask, TorchCausalBeginsAtTheFirstKey) { EXPECT_EQ(kept(from_torch_causal(), 3, 5), (Rows{"x....", "xx...", "xxx.."})); }
+TEST(Mask, TorchCausalBeginsAtTheFirstKey) {
+  EXPECT_EQ(kept(from_torch_causal(), 3, 5), (Rows{"x....", "xx...", "xxx.."}));
+}
 
 TEST(Mask, CausalTakesOffsetsBySequence) {
   const Mask mask = causal(tensor<int32_t>({0, 2}, {2}));
@@ -78,7 +80,8 @@ TEST(Mask, PrefixJoinedWithCausalIsCausal) { EXPECT_EQ(kept(prefix(2) & causal()
 
 TEST(Mask, DocumentsKeepToThemselves) {
   EXPECT_EQ(kept(documents(tensor<int32_t>({7, 7, 9, 9}, {1, 4})), 4, 4), (Rows{"xx..", "xx..", "..xx", "..xx"}));
-  EXPECT_EQ(kept(documents(tensor<int32_t>({9, 7}, {1, 2}), tensor<int32_t>({7, 7, 9}, {1, 3})), 2, 3), (Rows{"..x", "xx."}));
+  EXPECT_EQ(kept(documents(tensor<int32_t>({9, 7}, {1, 2}), tensor<int32_t>({7, 7, 9}, {1, 3})), 2, 3),
+            (Rows{"..x", "xx."}));
 }
 
 TEST(Mask, QueryAtNoKeyHasNoDocument) {

@@ -18,7 +18,9 @@ using test::relative_error;
 struct Merge : testing::Test {
   const Tensor q = randn({2, 4, 9, 16}, 1), k = randn({2, 2, 30, 16}, 2), v = randn({2, 2, 30, 8}, 3);
 
-  AttentionResult part(int64_t begin, int64_t end) const { return attention(q, k.slice(2, begin, end), v.slice(2, begin, end)); }
+  AttentionResult part(int64_t begin, int64_t end) const {
+    return attention(q, k.slice(2, begin, end), v.slice(2, begin, end));
+  }
 };
 
 TEST_F(Merge, PartsOfTheKeysGiveTheWhole) {
@@ -97,8 +99,14 @@ TEST_F(Merge, PartsThatDoNotFitAreRefused) {
   EXPECT_TRUE(contains(refusal([] { merge({}); }), "merge: no parts are given"));
   const AttentionResult a = part(0, 7);
   EXPECT_TRUE(contains(refusal([&] { merge({a, {a.o, {}}}); }), "part 1 lacks o or lse"));
-  EXPECT_TRUE(contains(refusal([&] { merge({a, {a.o.slice(2, 0, 8), a.lse.slice(2, 0, 8)}}); }), "o of part 1 is f32 [2, 4, 8, 8]"));
-  EXPECT_TRUE(contains(refusal([&] { merge({{a.o, a.lse.slice(2, 0, 8)}}); }), "lse of part 0 is f32 [2, 4, 8]; expected f32 [2, 4, 9]"));
+  EXPECT_TRUE(contains(refusal([&] {
+                         merge({a, {a.o.slice(2, 0, 8), a.lse.slice(2, 0, 8)}});
+                       }),
+                       "o of part 1 is f32 [2, 4, 8, 8]"));
+  EXPECT_TRUE(contains(refusal([&] {
+                         merge({{a.o, a.lse.slice(2, 0, 8)}});
+                       }),
+                       "lse of part 0 is f32 [2, 4, 8]; expected f32 [2, 4, 9]"));
   EXPECT_TRUE(contains(refusal([&] { merge({{a.o.to(DType::f64), a.lse}}); }), "o of part 0 holds f64"));
   EXPECT_TRUE(contains(refusal([&] { merge_backward({a}, a, {a.o.slice(2, 0, 8), {}}); }), "merge_backward"));
 }

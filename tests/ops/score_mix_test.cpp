@@ -16,7 +16,8 @@ using test::same_bits;
 
 struct ScoreMixing : testing::Test {
   const Tensor q = randn({2, 4, 7, 12}, 1), k = randn({2, 2, 11, 12}, 2), v = randn({2, 2, 11, 5}, 3);
-  const Tensor over_heads = randn({4, 4}, 4), over_keys = randn({11, 11}, 5), sink = randn({4}, 6), bias = randn({4, 7, 11}, 7);
+  const Tensor over_heads = randn({4, 4}, 4), over_keys = randn({11, 11}, 5), sink = randn({4}, 6),
+               bias = randn({4, 7, 11}, 7);
 
   void agrees(const AttentionOptions& options, DType dtype, double near) const {
     const Tensor q1 = q.to(dtype), k1 = k.to(dtype), v1 = v.to(dtype);
@@ -38,7 +39,11 @@ struct ScoreMixing : testing::Test {
 };
 
 TEST_F(ScoreMixing, OverHeadsAgreesWithTheReference) {
-  const AttentionOptions options{.mask = causal(), .bias = {DenseBias{bias}}, .cap = 2, .sink = sink, .dropout = {0.1f, 1},
+  const AttentionOptions options{.mask = causal(),
+                                 .bias = {DenseBias{bias}},
+                                 .cap = 2,
+                                 .sink = sink,
+                                 .dropout = {0.1f, 1},
                                  .score_mix = HeadMix{over_heads}};
   agrees(options, DType::f32, 5e-6);
   agrees(options, DType::bf16, 2e-2);
@@ -46,7 +51,8 @@ TEST_F(ScoreMixing, OverHeadsAgreesWithTheReference) {
 }
 
 TEST_F(ScoreMixing, OverKeysAgreesWithTheReference) {
-  agrees({.bias = {DenseBias{bias}, AlibiBias{sink}}, .cap = 2, .sink = sink, .score_mix = KeyMix{over_keys}}, DType::f32, 5e-6);
+  agrees({.bias = {DenseBias{bias}, AlibiBias{sink}}, .cap = 2, .sink = sink, .score_mix = KeyMix{over_keys}},
+         DType::f32, 5e-6);
   agrees({.similarity = CosineSimilarity{3}, .score_mix = KeyMix{over_keys}}, DType::f32, 5e-6);
   agrees({.similarity = EuclideanSimilarity{}, .score_mix = KeyMix{over_keys}}, DType::f16, 3e-3);
 }
@@ -54,7 +60,8 @@ TEST_F(ScoreMixing, OverKeysAgreesWithTheReference) {
 TEST_F(ScoreMixing, ByTheUnitMatrixChangesNothing) {
   std::vector<float> unit(16);
   for (int n = 0; n < 4; ++n) unit[n * 5] = 1;
-  const AttentionResult plain = attention(q, k, v), mixed = attention(q, k, v, {.score_mix = HeadMix{tensor<float>(unit, {4, 4})}});
+  const AttentionResult plain = attention(q, k, v),
+                        mixed = attention(q, k, v, {.score_mix = HeadMix{tensor<float>(unit, {4, 4})}});
   EXPECT_LT(relative_error(mixed.o, plain.o), 1e-6);
   EXPECT_LT(relative_error(mixed.lse, plain.lse), 1e-6);
 }
@@ -67,8 +74,8 @@ TEST_F(ScoreMixing, KeysPastALengthAreNotMixedIn) {
   garbage_v.slice(2, 6, 11).copy_from(full({2, 2, 5, 5}, NAN));
   const AttentionResult clean = attention(q, k, v, options), dirty = attention(q, garbage_k, garbage_v, options);
   EXPECT_TRUE(same_bits(clean.o, dirty.o));
-  const AttentionResult cut = attention(q, k.slice(2, 0, 6), v.slice(2, 0, 6),
-                                        {.score_mix = KeyMix{over_keys.slice(0, 0, 6).slice(1, 0, 6)}});
+  const AttentionResult cut =
+      attention(q, k.slice(2, 0, 6), v.slice(2, 0, 6), {.score_mix = KeyMix{over_keys.slice(0, 0, 6).slice(1, 0, 6)}});
   EXPECT_TRUE(same_bits(clean.o, cut.o));
   const Tensor d_o = randn(clean.o.shape(), 8);
   const AttentionGradients a = attention_backward({q, k, v, clean}, d_o, {}, options);
@@ -102,14 +109,18 @@ TEST_F(ScoreMixing, ThreadsChangeNoBit) {
   const AttentionGradients g7 = attention_backward({q, k, v, seven}, d_o, {}, options);
   set_threads(before);
   EXPECT_TRUE(same_bits(one.o, seven.o) && same_bits(one.lse, seven.lse));
-  EXPECT_TRUE(same_bits(g1.dq, g7.dq) && same_bits(g1.dk, g7.dk) && same_bits(g1.dv, g7.dv) && same_bits(g1.dmix, g7.dmix));
+  EXPECT_TRUE(same_bits(g1.dq, g7.dq) && same_bits(g1.dk, g7.dk) && same_bits(g1.dv, g7.dv) &&
+              same_bits(g1.dmix, g7.dmix));
 }
 
 TEST_F(ScoreMixing, WeightsAndStatisticsAreOfTheMixedScores) {
   const AttentionOptions options{.mask = causal(), .score_mix = HeadMix{over_heads}};
   const AttentionResult out = attention(q, k, v, options);
-  EXPECT_LT(relative_error(attention_weights(q, k, out.lse, options), reference::attention_weights(q, k, options)), 5e-6);
-  EXPECT_LT(relative_error(attention_statistics(q, k, out.lse, options).received, reference::attention_statistics(q, k, options).received), 5e-6);
+  EXPECT_LT(relative_error(attention_weights(q, k, out.lse, options), reference::attention_weights(q, k, options)),
+            5e-6);
+  EXPECT_LT(relative_error(attention_statistics(q, k, out.lse, options).received,
+                           reference::attention_statistics(q, k, options).received),
+            5e-6);
 }
 
 }  // namespace
