@@ -102,6 +102,11 @@ void add_decode(std::vector<Case>& cases, const ThreadChoice& choice) {
         }
 }
 
+double operations_per_pair(const Case& c) {
+  const auto H = static_cast<double>(c.sizes.H), Dk = static_cast<double>(c.sizes.Dk), Dv = static_cast<double>(c.sizes.Dv);
+  return c.pass == Pass::backward ? 2 * H * (3 * Dk + 2 * Dv) : 2 * H * (Dk + Dv);
+}
+
 }  // namespace
 
 std::string_view name(Pass pass) {
@@ -115,11 +120,11 @@ std::string_view name(Pass pass) {
 }
 
 double operations(const Case& c) {
-  const auto Dk = static_cast<double>(c.sizes.Dk), Dv = static_cast<double>(c.sizes.Dv);
-  if (c.pass == Pass::gemm) return 2 * static_cast<double>(c.sizes.Tq) * static_cast<double>(c.sizes.Tk) * Dk;
-  const double pairs = feature(c.feature).kept(c.sizes) * static_cast<double>(c.sizes.H);
-  return pairs * (c.pass == Pass::backward ? 2 * (3 * Dk + 2 * Dv) : 2 * (Dk + Dv));
+  if (c.pass != Pass::gemm) return feature(c.feature).kept(c.sizes) * operations_per_pair(c);
+  return 2 * static_cast<double>(c.sizes.Tq) * static_cast<double>(c.sizes.Tk) * static_cast<double>(c.sizes.Dk);
 }
+
+double touched_operations(const Case& c) { return feature(c.feature).touched(c.sizes) * operations_per_pair(c); }
 
 std::vector<Case> attention_cases(const ThreadChoice& threads) {
   std::vector<Case> cases;

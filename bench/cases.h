@@ -22,10 +22,11 @@ struct Sizes {
 
 // One option of attention: how to ask for it, and the pairs it keeps of the B · Tq · Tk there are.
 struct Feature {
-  std::string name;         // in names of cases; "plain" where nothing is asked for
+  std::string name;           // in names of cases; "plain" where nothing is asked for
   std::string mask = "none";  // none, causal, dense, lengths, window, documents
   std::function<AttentionOptions(const Sizes&, DType)> options;
   std::function<double(const Sizes&)> kept;
+  std::function<double(const Sizes&)> touched;  // pairs of the 64 x 64 tiles that hold a kept one
 };
 const std::vector<Feature>& features();
 const Feature& feature(std::string_view name);
@@ -49,6 +50,8 @@ struct Case {
 
 // Floating-point operations: 2·(Dk + Dv) a kept pair forward, 2·(3·Dk + 2·Dv) backward; causal counts half of all pairs.
 double operations(const Case& c);
+// The same for the pairs of touched tiles: what a mask that skips tiles must cost in proportion to.
+double touched_operations(const Case& c);
 
 // Numbers of threads to measure with. Unless every case is wanted with each, more than one thread is for the few cases that
 // tell how the work scales.

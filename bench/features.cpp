@@ -22,6 +22,23 @@ double window_pairs(const Sizes& s) {
 
 double document_pairs(const Sizes& s) { return all_pairs(s) / static_cast<double>(kDocuments); }
 
+constexpr int64_t kTile = 64;
+int64_t tiles_up(int64_t n) { return (n + kTile - 1) / kTile * kTile; }
+
+double length_tiles(const Sizes& s) {
+  return static_cast<double>(s.B) * static_cast<double>(s.Tq) * static_cast<double>(std::min(tiles_up(kept_length(s)), s.Tk));
+}
+
+double window_tiles(const Sizes& s) {
+  double sum = 0;
+  for (int64_t i = 0; i < s.Tq; i += kTile) {
+    const int64_t rows = std::min(kTile, s.Tq - i), position = s.Tk - s.Tq + i;
+    const int64_t first = std::max<int64_t>(0, position - kWindow + 1) / kTile * kTile;
+    sum += static_cast<double>(rows) * static_cast<double>(std::min(tiles_up(position + rows), s.Tk) - first);
+  }
+  return sum * static_cast<double>(s.B);
+}
+
 AttentionOptions with_mask(Mask mask) {
   AttentionOptions options;
   options.mask = std::move(mask);
@@ -100,20 +117,20 @@ AttentionOptions sink(const Sizes& s, DType) {
 
 std::vector<Feature> make_features() {
   return {
-      {"plain", "none", [](const Sizes&, DType) { return AttentionOptions{}; }, all_pairs},
-      {"causal", "causal", [](const Sizes&, DType) { return with_mask(causal()); }, half_pairs},
-      {"dense_mask", "dense", dense_mask, all_pairs},
-      {"key_lengths", "lengths", key_lengths, length_pairs},
-      {"window_256", "window", [](const Sizes&, DType) { return with_mask(window(kWindow - 1, 0)); }, window_pairs},
-      {"documents_8", "documents", document_ids, document_pairs},
-      {"dense_bias", "none", dense_bias, all_pairs},
-      {"alibi", "none", alibi, all_pairs},
-      {"t5", "none", t5, all_pairs},
-      {"dropout_0.1", "none", dropout, all_pairs},
-      {"softcap", "none", softcap, all_pairs},
-      {"cosine", "none", cosine, all_pairs},
-      {"euclidean", "none", euclidean, all_pairs},
-      {"sink", "none", sink, all_pairs},
+      {"plain", "none", [](const Sizes&, DType) { return AttentionOptions{}; }, all_pairs, all_pairs},
+      {"causal", "causal", [](const Sizes&, DType) { return with_mask(causal()); }, half_pairs, half_pairs},
+      {"dense_mask", "dense", dense_mask, all_pairs, all_pairs},
+      {"key_lengths", "lengths", key_lengths, length_pairs, length_tiles},
+      {"window_256", "window", [](const Sizes&, DType) { return with_mask(window(kWindow - 1, 0)); }, window_pairs, window_tiles},
+      {"documents_8", "documents", document_ids, document_pairs, document_pairs},
+      {"dense_bias", "none", dense_bias, all_pairs, all_pairs},
+      {"alibi", "none", alibi, all_pairs, all_pairs},
+      {"t5", "none", t5, all_pairs, all_pairs},
+      {"dropout_0.1", "none", dropout, all_pairs, all_pairs},
+      {"softcap", "none", softcap, all_pairs, all_pairs},
+      {"cosine", "none", cosine, all_pairs, all_pairs},
+      {"euclidean", "none", euclidean, all_pairs, all_pairs},
+      {"sink", "none", sink, all_pairs, all_pairs},
   };
 }
 

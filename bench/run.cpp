@@ -39,7 +39,7 @@ Row measure_case(const Case& c, const Budget& budget) {
   plain.feature = "plain";
   const Subject beside = prepare(plain).subject;
   row.outcome = measure(prepared.subject, prepared.reference, budget, &beside);
-  if (!c.comparison->by_time) *row.outcome.ratio *= beside.work / prepared.subject.work;
+  if (!c.comparison->by_time) *row.outcome.ratio *= touched_operations(plain) / touched_operations(c);
   return row;
 }
 

@@ -36,7 +36,8 @@ constexpr const char* kColumns =
     "machines with AMX (bf16), or a plain read of the same memory (decode). Columns:\n"
     "  rate      median; GFLOP/s of kept pairs, or GB/s of keys and values (weights, for products of few rows)\n"
     "  fraction  of the loop's rate, median over the trials; p90: 90th percentile, what a quiet machine would give\n"
-    "  ratio     time against the plain case run beside it, per operation (odd_*: against sizes rounded up to 32)\n"
+    "  ratio     time against the plain case run beside it, per operation of the 64 x 64 tiles that hold a kept pair\n"
+    "            (odd_*: the whole time, against sizes rounded up to 32)\n"
     "One thread is timed by its CPU time, several by wall time.";
 
 // Unless asked otherwise: one thread, and two for the cases that tell how it scales.

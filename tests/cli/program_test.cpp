@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -24,11 +25,11 @@ struct Ran {
   std::string out;
 };
 
-std::string quoted(const std::string& text) { return "'" + text + "'"; }
+std::string in_quotes(const std::string& text) { return "'" + text + "'"; }
 
 // stdout of the command line; with `both`, stderr too. `before` stands in front: "MH_THREADS=1".
 Ran run(const std::string& arguments, bool both = false, const std::string& before = "") {
-  const std::string command = before + " " + quoted(MH_PROGRAM) + " " + arguments + (both ? " 2>&1" : " 2>/dev/null");
+  const std::string command = before + " " + in_quotes(MH_PROGRAM) + " " + arguments + (both ? " 2>&1" : " 2>/dev/null");
   Ran ran;
   FILE* pipe = popen(command.c_str(), "r");
   if (!pipe) return ran;
@@ -119,7 +120,8 @@ TEST_F(Program, DoctorSaysWhatStopsTheClimb) {
   EXPECT_EQ(stopped.at("rung"), lowest);
   EXPECT_EQ(stopped.at("machine").at("threads"), 1);
   EXPECT_EQ(stopped.at("environment").at("MH_CPU_ISA"), lowest);
-  if (all.at("rung") != lowest) EXPECT_NE(stopped.at("why").get<std::string>().find("MH_CPU_ISA"), std::string::npos);
+  if (all.at("rung") == lowest) return;
+  EXPECT_NE(stopped.at("why").get<std::string>().find("MH_CPU_ISA"), std::string::npos);
 }
 
 TEST_F(Program, AnUnknownInstructionSetIsNamed) {
@@ -159,7 +161,7 @@ void expect_rows(const Json& report, const std::set<std::string>& passes) {
 }
 
 TEST_F(Program, BenchAttentionGivesRowsOfTheThreePasses) {
-  const Ran ran = run("bench attention --json --seconds 0.01 --quick --threads 1 --dtype f32 --case t512_d64,decode_h8");
+  const Ran ran = run("bench attention --json --seconds 0.01 --threads 1 --dtype f32 --case t32_d64,decode_h1_1_t4096");
   ASSERT_EQ(ran.code, 0);
   const Json report = Json::parse(ran.out);
   expect_rows(report, {"forward", "backward", "decode"});
@@ -173,7 +175,7 @@ TEST_F(Program, BenchAttentionGivesRowsOfTheThreePasses) {
 }
 
 TEST_F(Program, BenchGemmGivesRowsOfTheSameForm) {
-  const Ran ran = run("bench gemm --json --seconds 0.01 --quick --threads 1 --case 512x512");
+  const Ran ran = run("bench gemm --json --seconds 0.01 --threads 1 --case gemm_16x1024");
   ASSERT_EQ(ran.code, 0);
   expect_rows(Json::parse(ran.out), {"gemm"});
 }
@@ -187,7 +189,7 @@ TEST_F(Program, BenchWithoutAFittingCaseSaysSo) {
 TEST_F(Program, RecordKeepsTheRowsOfEarlierRuns) {
   std::string folder = (std::filesystem::temp_directory_path() / "multihead-record-XXXXXX").string();
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
-  const std::string record = " --quick --seconds 0.01 --threads 1 --record " + quoted(folder);
+  const std::string record = " --quick --seconds 0.01 --threads 1 --record " + in_quotes(folder);
   ASSERT_EQ(run("bench attention --dtype f32 --case t32_d64" + record).code, 0);
   ASSERT_EQ(run("bench attention --dtype bf16 --case t32_d64" + record).code, 0);
   ASSERT_EQ(run("bench attention --dtype f32 --case t32_d64" + record).code, 0);
