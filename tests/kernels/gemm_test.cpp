@@ -209,13 +209,13 @@ TEST(Gemm, HoldsTheAccuracyRuleAndSmallerProductsHaveTheSameBits) {
   }
 }
 
-// Plain operands are packed some at a time: here a comes in two pieces and w in two or more.
+// Plain operands are packed some at a time: here both come in two pieces or more on every rung.
 TEST(Gemm, OperandsInPiecesGiveTheSameBits) {
   for (DType type : kTypes) {
-    const Product p = make(134, 130, 36000, type);
+    const Product p = make(300, 230, 33001, type);
     for (const Machine& machine : machines()) {
       const Tensor y = run(machine, p, Weights::plain);
-      for (int64_t first : {0, 126, 129}) {
+      for (int64_t first : {0, 126, 254, 295}) {
         Product part = p;
         part.a = p.a.slice(0, first, first + 5);
         EXPECT_TRUE(same_bits(y.slice(0, first, first + 5), run(machine, part, Weights::packed)))
@@ -272,6 +272,15 @@ TEST(Gemm, RowsHaveTheSameBitsAloneAndInAnyBatch) {
       }
     }
   }
+}
+
+TEST(Gemm, TilesRefineTheRungBelow) {
+  if (!kernels::amx_twin()) GTEST_SKIP() << "the twin of the tiles needs AVX-512";
+  const kernels::Rung before = kernels::rung();
+  kernels::use_rung(kernels::Rung::avx512);
+  EXPECT_NE(kernels::amx_twin()->gemm.run, kernels::cpu().gemm.run);
+  EXPECT_NE(kernels::amx_twin()->gemm_pack.run, kernels::cpu().gemm_pack.run);
+  kernels::use_rung(before);
 }
 
 TEST(Gemm, ThreadsChangeNoBit) {

@@ -37,39 +37,46 @@ HWY_INLINE V activate(Activation activation, V x) {
   return hn::Sub(positive, activation == Activation::gelu ? normal_tail(size) : tanh_tail(size));
 }
 
+// What follows the sums in columns [column, column + columns), at most kPanelWidth of them.
 template <class Y>
-HWY_INLINE void finish_row(const GemmArgs& args, const float* sums, const float* bias, const Y* residual,
-                           int64_t columns, Y* y) {
-  const V scale = hn::Set(f32, args.scale);
-  for (int64_t c = 0; c < columns; c += kLanes) {
-    V x = hn::MulAdd(hn::LoadU(f32, sums + c), scale, hn::LoadU(f32, bias + c));
-    x = activate(args.activation, x);
-    if (columns - c >= kLanes) {
-      if (residual) x = hn::Add(x, load_widened(residual + c));
-      store_narrowed(x, y + c);
-      continue;
-    }
-    alignas(64) Y lanes[kLanes] = {};
-    const size_t bytes = static_cast<size_t>(columns - c) * sizeof(Y);
-    if (residual) {
-      memcpy(lanes, residual + c, bytes);
-      x = hn::Add(x, load_widened(lanes));
-    }
-    store_narrowed(x, lanes);
-    memcpy(y + c, lanes, bytes);
+struct Finish {
+  const GemmArgs& args;
+  const int64_t column, columns;
+  alignas(64) float bias[kPanelWidth] = {};
+
+  Finish(const GemmArgs& of, int64_t first, int64_t count) : args(of), column(first), columns(count) {
+    if (args.bias) memcpy(bias, static_cast<const float*>(args.bias.data) + column, static_cast<size_t>(columns) * 4);
   }
-}
+
+  HWY_INLINE void row(const float* sums, int64_t row) const {
+    const Y* residual = static_cast<const Y*>(args.residual.data);
+    if (residual) residual += row * args.residual.stride[0] + column;
+    Y* y = static_cast<Y*>(args.y.data) + row * args.y.stride[0] + column;
+    const V scale = hn::Set(f32, args.scale);
+    for (int64_t c = 0; c < columns; c += kLanes) {
+      V x = hn::MulAdd(hn::LoadU(f32, sums + c), scale, hn::Load(f32, bias + c));
+      x = activate(args.activation, x);
+      if (columns - c >= kLanes) {
+        if (residual) x = hn::Add(x, load_widened(residual + c));
+        store_narrowed(x, y + c);
+        continue;
+      }
+      alignas(64) Y lanes[kLanes] = {};
+      const size_t bytes = static_cast<size_t>(columns - c) * sizeof(Y);
+      if (residual) {
+        memcpy(lanes, residual + c, bytes);
+        x = hn::Add(x, load_widened(lanes));
+      }
+      store_narrowed(x, lanes);
+      memcpy(y + c, lanes, bytes);
+    }
+  }
+};
 
 // Rows [row, row + rows) and columns [column, column + columns) of y out of sums that lie `width` apart.
 template <class Y>
 void finish_rows(const GemmArgs& args, const float* sums, int64_t width, int64_t row, int64_t rows, int64_t column,
                  int64_t columns) {
-  alignas(64) float bias[kPanelWidth] = {};
-  if (args.bias) memcpy(bias, static_cast<const float*>(args.bias.data) + column, static_cast<size_t>(columns) * 4);
-  for (int64_t r = 0; r < rows; ++r) {
-    const Y* residual = static_cast<const Y*>(args.residual.data);
-    if (residual) residual += (row + r) * args.residual.stride[0] + column;
-    Y* y = static_cast<Y*>(args.y.data) + (row + r) * args.y.stride[0] + column;
-    finish_row(args, sums + r * width, bias, residual, columns, y);
-  }
+  const Finish<Y> finish(args, column, columns);
+  for (int64_t r = 0; r < rows; ++r) finish.row(sums + r * width, row + r);
 }

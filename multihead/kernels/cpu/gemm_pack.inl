@@ -5,6 +5,8 @@
 // rows.
 
 constexpr int64_t kPanelWidth = kTileVectors * kLanes;
+// Bytes of an operand that are packed at a time.
+constexpr int64_t kPackBytes = 16 << 20;
 
 // Steps that `depth` consecutive k take.
 template <class T>
@@ -156,47 +158,5 @@ inline void widen_words(const uint32_t* words, int64_t depth, int64_t width, flo
   for (int64_t c = 0; c < width; ++c) {
     const uint32_t low = words[depth / 2 * width + c] << 16;
     memcpy(out + (depth - 1) * width + c, &low, 4);
-  }
-}
-
-// Where the panels of w (K, N) lie.
-struct Panels {
-  int64_t n, steps;  // columns, and steps of the whole depth
-
-  int64_t count() const { return (n + kPanelWidth - 1) / kPanelWidth; }
-  int64_t columns(int64_t panel) const { return smaller(kPanelWidth, n - panel * kPanelWidth); }
-  int64_t width(int64_t panel) const { return round_up(columns(panel), kLanes); }
-  int64_t offset(int64_t panel) const { return panel * kPanelWidth * steps; }
-  int64_t words() const { return count() == 0 ? 0 : offset(count() - 1) + width(count() - 1) * steps; }
-};
-
-// Depth of a block: the sum of a block starts from zero, sums of blocks are added in ascending order.
-constexpr int64_t kBlockDepth = 256;
-
-// Panels [first, first + count) of w, each with its whole depth, one after the other.
-template <class T>
-void pack_panels(const View& w, int64_t k, const Panels& panels, int64_t first, int64_t count, uint32_t* out) {
-  const int64_t blocks = (k + kBlockDepth - 1) / kBlockDepth;
-  parallel_for(count * blocks, [&](int64_t task) {
-    const int64_t panel = first + task / blocks, begin = task % blocks * kBlockDepth;
-    const Lines<T> lines{static_cast<const T*>(w.data) + begin * w.stride[0] + panel * kPanelWidth * w.stride[1],
-                         w.stride[0], w.stride[1]};
-    const int64_t width = panels.width(panel);
-    pack_words(lines, smaller(kBlockDepth, k - begin), panels.columns(panel), width,
-               out + panels.offset(panel) - panels.offset(first) + steps_of<T>(begin) * width);
-  });
-}
-
-void gemm_pack(const GemmPackArgs& args) {
-  const int64_t k = args.w.size[0], n = args.w.size[1];
-  const bool pairs = args.w.dtype == DType::bf16;
-  const Panels panels{n, pairs ? steps_of<bf16>(k) : k};
-  if (args.bytes) *args.bytes = panels.words() * 4;
-  if (!args.packed) return;
-  uint32_t* out = static_cast<uint32_t*>(args.packed);
-  if (pairs) {
-    pack_panels<bf16>(args.w, k, panels, 0, panels.count(), out);
-  } else {
-    pack_panels<float>(args.w, k, panels, 0, panels.count(), out);
   }
 }

@@ -3,6 +3,9 @@
 //
 // The order of every element's sum is that of gemm.inl: blocks of kBlockDepth, ascending inside and among them.
 
+// Depth of a block: the sum of a block starts from zero, sums of blocks are added in ascending order.
+constexpr int64_t kBlockDepth = 256;
+
 // Columns of one task: runs of 1 or 2 KB in each row of w, and sums of 8 rows in 2 · 16 KB.
 constexpr int64_t kStreamColumns = 512;
 // Rows of w taken together, so that a sum is loaded and stored once for all of them.
