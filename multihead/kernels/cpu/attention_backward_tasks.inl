@@ -136,7 +136,7 @@ inline BackwardPlan plan_backward(const AttentionBackwardArgs& a, Scratch& scrat
   return plan;
 }
 
-void attention_backward(const AttentionBackwardArgs& a) {
+inline void attention_backward(const AttentionBackwardArgs& a) {
   Scratch scratch;
   const BackwardPlan plan = plan_backward(a, scratch);
   if (a.dbias) clear_bias(a.dbias);

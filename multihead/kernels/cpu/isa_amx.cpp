@@ -1,15 +1,19 @@
 // The rung of AMX tiles for bf16.
-#include <hwy/highway.h>
-#include <stdint.h>
+#include <immintrin.h>
 
-#include "multihead/kernels/cpu/rungs.h"
+#include "multihead/kernels/cpu/rung_headers.h"
 
 namespace mh::kernels {
 namespace {
+
+#include "multihead/kernels/cpu/attention_fma.inl"
+#include "multihead/kernels/cpu/attention_amx.inl"
 #include "multihead/kernels/cpu/limits_amx.inl"
+
 }  // namespace
 
 Table amx::refine(Table below) {
+  below = AmxAttention<HardwareTiles>::refine(below);
   below.tile_peak.run = tile_loop;
   below.tile_probe.run = tile_probe_loop;
   return below;

@@ -1,8 +1,16 @@
 // The amx rung with every tile instruction done in software.
-#include "multihead/kernels/cpu/rungs.h"
+#include <immintrin.h>
+
+#include "multihead/kernels/cpu/rung_headers.h"
 
 namespace mh::kernels {
+namespace {
 
-Table twin::refine(Table below) { return below; }
+#include "multihead/kernels/cpu/attention_fma.inl"
+#include "multihead/kernels/cpu/attention_amx.inl"
+
+}  // namespace
+
+Table twin::refine(Table below) { return AmxAttention<SoftwareTiles>::refine(below); }
 
 }  // namespace mh::kernels

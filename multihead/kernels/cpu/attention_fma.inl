@@ -1,0 +1,15 @@
+// The attention bodies over vectors of f32, in the order in which they build on each other.
+
+#include "multihead/kernels/cpu/vector_math.inl"
+#include "multihead/kernels/cpu/microkernel.inl"
+#include "multihead/kernels/cpu/transpose.inl"
+#include "multihead/kernels/cpu/attention_rows.inl"
+#include "multihead/kernels/cpu/attention_block.inl"
+#include "multihead/kernels/cpu/attention_scores.inl"
+#include "multihead/kernels/cpu/dropout.inl"
+#include "multihead/kernels/cpu/attention_forward.inl"
+#include "multihead/kernels/cpu/attention_order.inl"
+#include "multihead/kernels/cpu/attention_backward_tile.inl"
+#include "multihead/kernels/cpu/attention_backward_bias.inl"
+#include "multihead/kernels/cpu/attention_backward.inl"
+#include "multihead/kernels/cpu/attention_backward_tasks.inl"
