@@ -96,7 +96,7 @@ class DecodeChunk {
     }
     for (int64_t j = reach.begin; j < reach.end;) {
       const int64_t end = block_end(j, reach.end);
-      block(j, end - j);
+      block(j, end - j, reach.end);
       j = end;
     }
     float* state = o_ + u_.rows * plan_.v.padded();
@@ -126,7 +126,7 @@ class DecodeChunk {
     if (q.dtype == DType::f16) read_query(static_cast<const f16*>(q.data) + at, plan_.k, to);
   }
 
-  void block(int64_t j, int64_t keys) {
+  void block(int64_t j, int64_t keys, int64_t end) {
     int64_t kept = 0;
     for (int64_t r = 0; r < u_.rows; ++r) {
       const KeyRange reach = u_.row[r].keys;
@@ -141,6 +141,7 @@ class DecodeChunk {
       read_scales(kv.k_scale, j, keys, key_scale_);
       read_scales(kv.v_scale, j, keys, value_scale_);
     }
+    fetch_start(kv.v, j);
     visit_runs(u_, kv.k, j, j + keys, [&](const Run& run, int64_t n) {
       plan_.dot(plan_.k, widened(plan_.k, run), q_, u_.rows, head_, s_ + n);
     });
@@ -154,9 +155,17 @@ class DecodeChunk {
       shrink_[r] = row_[r].take(s, keys);
       if (quantised) weigh(r, keys);
     }
+    if (j + keys < end) fetch_start(kv.k, j + keys);
     visit_runs(u_, kv.v, j, j + keys, [&](const Run& run, int64_t n) {
       add(widened(plan_.v, run), n, dropped);
       for (int64_t r = 0; r < u_.rows; ++r) shrink_[r] = 1;
+    });
+  }
+
+  // Asks for the first lines of a stream before the other one is left, so that it starts without a wait.
+  void fetch_start(const View& x, int64_t j) {
+    visit_runs(u_, x, j, j + 1, [&](const Run& run, int64_t) {
+      for (int64_t at = 0; at < 4096; at += 64) __builtin_prefetch(run.row + at, 0, 2);
     });
   }
 

@@ -1,0 +1,353 @@
+// The decode kernel of every rung: values against double, one order of sums, paged and quantised caches, edges.
+#include "multihead/kernels/attention_decode.h"
+
+#include <cstring>
+
+#include "tests/kernels/decode_call.h"
+
+namespace mh {
+namespace {
+
+std::vector<Decoding> decodings() {
+  return {
+      {.label = "one query"},
+      {.label = "one key", .lengths = {1}},
+      {.label = "chunks", .lengths = {1700}, .key_width = 128, .value_width = 128},
+      {.label = "long, grouped", .lengths = {9000}, .group = 4, .key_width = 32, .value_width = 32},
+      {.label = "ragged", .lengths = {5, 0, 513, 1100, 64}, .key_heads = 2, .group = 3, .key_width = 40, .value_width = 24},
+      {.label = "few queries", .lengths = {600}, .key_heads = 2, .queries = 5, .ahead = 0},
+      {.label = "grouped queries", .lengths = {520}, .group = 4, .queries = 4, .key_width = 80, .value_width = 96, .ahead = 0},
+      {.label = "window", .lengths = {2100}, .group = 2, .behind = 700, .ahead = 0},
+      {.label = "prefix", .lengths = {300}, .queries = 3, .prefix = 299},
+      {.label = "cap", .lengths = {900}, .cap = 2, .spread = 6},
+      {.label = "sink", .lengths = {77, 0}, .group = 2, .sink = true},
+      {.label = "relative", .lengths = {1030}, .group = 2, .queries = 2, .relative = true},
+      {.label = "bias", .lengths = {131}, .group = 2, .queries = 3, .bias = true},
+      {.label = "bias of bf16", .lengths = {131}, .bias = true, .bias_type = DType::bf16},
+      {.label = "bias of f16", .lengths = {131}, .bias = true, .bias_type = DType::f16},
+      {.label = "documents", .lengths = {2000, 40}, .queries = 2, .documents = true},
+      {.label = "dense", .lengths = {530}, .group = 2, .queries = 2, .keep = true, .drop = true},
+      {.label = "everything", .lengths = {1234, 3}, .key_heads = 2, .group = 2, .queries = 3, .key_width = 72,
+       .value_width = 33, .cap = 5, .sink = true, .relative = true, .documents = true, .keep = true, .bias = true,
+       .behind = 900, .ahead = 0},
+  };
+}
+
+TEST(Decode, MatchesTheDoubleReference) {
+  on_every_rung([](const std::string& rung, const kernels::Table& table) {
+    for (Decoding s : decodings()) {
+      for (const DType cache : {DType::f32, DType::bf16, DType::f16, DType::i8}) {
+        s.cache = cache;
+        s.query = cache == DType::f16 ? DType::f16 : cache == DType::bf16 ? DType::bf16 : DType::f32;
+        Call c = make(s);
+        ASSERT_TRUE(kernels::decode_takes(c.args()));
+        c.run(table);
+        expect_right(c, rung + ", " + s.label + ", " + std::string(name(cache)));
+      }
+    }
+  });
+}
+
+TEST(Decode, TypeOfQueriesIsFree) {
+  on_every_rung([](const std::string& rung, const kernels::Table& table) {
+    for (const DType query : {DType::f32, DType::bf16, DType::f16}) {
+      for (const DType cache : {DType::f32, DType::bf16, DType::f16, DType::i8}) {
+        Call c = make({.lengths = {140}, .group = 3, .cache = cache, .query = query});
+        c.run(table);
+        expect_right(c, rung + ", " + std::string(name(query)) + " over " + std::string(name(cache)));
+      }
+    }
+  });
+}
+
+// The gaps between rows hold NaN, and the last row ends with its memory.
+TEST(Decode, EveryWidthReadsItsRowsOnly) {
+  std::vector<int64_t> widths;
+  for (int64_t width = 1; width <= 70; ++width) widths.push_back(width);
+  for (const int64_t width : {79, 95, 100, 127, 128, 129, 160, 192, 255, 256, 257, 300, 384, 511, 512}) widths.push_back(width);
+  on_every_rung([&](const std::string& rung, const kernels::Table& table) {
+    for (const int64_t width : widths) {
+      for (const DType cache : {DType::f32, DType::bf16, DType::f16, DType::i8}) {
+        for (const int64_t group : {1, 3, 8}) {
+          Call c = make({.lengths = {21}, .group = group, .key_width = width, .value_width = 513 - width, .cache = cache,
+                         .gap = width % 3});
+          c.run(table);
+          expect_right(c, rung + ", width " + std::to_string(width) + ", " + std::string(name(cache)));
+        }
+      }
+    }
+  });
+}
+
+TEST(Decode, BitEqualForAnyThreads) {
+  on_every_rung([](const std::string& rung, const kernels::Table& table) {
+    for (const DType cache : {DType::f32, DType::bf16, DType::i8}) {
+      Call c = make({.lengths = {9001, 30}, .group = 2, .queries = 2, .cache = cache, .ahead = 0});
+      set_threads(1);
+      c.run(table);
+      const Call alone = c;
+      for (const int threads : {2, 3, 7, 16}) {
+        set_threads(threads);
+        c.o = Array({2, 2, 2, 64}, DType::f32);
+        c.run(table);
+        EXPECT_EQ(c.o.bytes, alone.o.bytes) << rung << ", " << threads << " threads";
+        EXPECT_EQ(c.lse.bytes, alone.lse.bytes) << rung << ", " << threads << " threads";
+      }
+    }
+  });
+}
+
+TEST(Decode, BitEqualAloneOrInABatch) {
+  on_every_rung([](const std::string& rung, const kernels::Table& table) {
+    const Decoding s = {.lengths = {70, 9100, 0, 1500}, .key_heads = 2, .group = 2, .relative = true};
+    Call all = make(s);
+    all.run(table);
+    for (size_t b = 0; b < s.lengths.size(); ++b) {
+      Call one = all;
+      one.o = Array({4, 4, 1, 64}, DType::f32);
+      AttentionForwardArgs a = one.args();
+      a.sequences = {one.sequences.data() + b, 1};
+      table.attention_decode(a);
+      const auto row = static_cast<size_t>(4 * 64 * sizeof(float));
+      EXPECT_EQ(std::memcmp(one.o.bytes.data() + b * row, all.o.bytes.data() + b * row, row), 0) << rung << ", " << b;
+    }
+  });
+}
+
+// The rows of a group do not see each other, so neither their number nor the tile they fall into changes a bit.
+TEST(Decode, BitEqualForAnyCompanionsInTheGroup) {
+  on_every_rung([](const std::string& rung, const kernels::Table& table) {
+    for (const DType cache : {DType::f32, DType::bf16, DType::i8}) {
+      Call c = make({.lengths = {1300}, .group = 15, .key_width = 128, .value_width = 80, .cache = cache});
+      c.run(table);
+      for (const int64_t h : {0, 7, 8, 11, 12, 14}) {
+        Call one = c;
+        AttentionForwardArgs a = one.args();
+        a.q.data = one.q.bytes.data() + h * 128 * 4;
+        a.q.size[1] = 1;
+        a.scores.scale = one.scale.data() + h;
+        a.o.data = one.o.bytes.data();
+        table.attention_decode(a);
+        EXPECT_EQ(std::memcmp(one.o.bytes.data(), c.o.bytes.data() + h * 80 * 4, 80 * 4), 0) << rung << ", row " << h;
+      }
+    }
+  });
+}
+
+TEST(Decode, PagedEqualsContiguous) {
+  on_every_rung([](const std::string& rung, const kernels::Table& table) {
+    for (const DType cache : {DType::f32, DType::bf16, DType::f16, DType::i8}) {
+      for (const int64_t page : {1, 7, 16}) {
+        for (const int64_t width : {20, 64}) {
+          Call paged = make({.lengths = {530, 3, 0, 70}, .key_heads = 2, .group = 3, .key_width = width,
+                             .value_width = 64, .cache = cache, .page = page});
+          Call plain = make({.lengths = {530, 3, 0, 70}, .key_heads = 2, .group = 3, .key_width = width,
+                             .value_width = 64, .cache = cache});
+          plain.q = paged.q;
+          for (int64_t b = 0; b < 4; ++b) {
+            for (int64_t h = 0; h < 2; ++h) {
+              for (int64_t j = 0; j < plain.setup.lengths[static_cast<size_t>(b)]; ++j) {
+                for (int64_t d = 0; d < width; ++d) {
+                  plain.k.set(plain.k.at(b, h, j, d), static_cast<float>(paged.k.get(paged.key_at(paged.k, b, h, j) + d)));
+                }
+                for (int64_t d = 0; d < 64; ++d) {
+                  plain.v.set(plain.v.at(b, h, j, d), static_cast<float>(paged.v.get(paged.key_at(paged.v, b, h, j) + d)));
+                }
+                if (cache != DType::i8) continue;
+                plain.k_scale.set(plain.k_scale.at(b, h, j), static_cast<float>(paged.k_scale.get(paged.key_at(paged.k_scale, b, h, j))));
+                plain.v_scale.set(plain.v_scale.at(b, h, j), static_cast<float>(paged.v_scale.get(paged.key_at(paged.v_scale, b, h, j))));
+              }
+            }
+          }
+          paged.run(table);
+          plain.run(table);
+          EXPECT_EQ(paged.o.bytes, plain.o.bytes) << rung << ", pages of " << page << ", " << name(cache);
+          EXPECT_EQ(paged.lse.bytes, plain.lse.bytes) << rung << ", pages of " << page << ", " << name(cache);
+        }
+      }
+    }
+  });
+}
+
+TEST(Decode, Int8AddsAtMostTwoPercent) {
+  on_every_rung([](const std::string& rung, const kernels::Table& table) {
+    Call exact = make({.lengths = {600}, .key_heads = 4, .group = 2});
+    Call rounded = make({.lengths = {600}, .key_heads = 4, .group = 2, .cache = DType::i8});
+    rounded.q = exact.q;
+    const auto quantise = [](const Array& from, Array& to, Array& scales) {
+      for (int64_t h = 0; h < 4; ++h) {
+        for (int64_t j = 0; j < 600; ++j) {
+          double top = 0;
+          for (int64_t d = 0; d < 64; ++d) top = std::max(top, std::fabs(from.get(from.at(0, h, j, d))));
+          scales.set(scales.at(0, h, j), static_cast<float>(top / 127));
+          for (int64_t d = 0; d < 64; ++d) to.set(to.at(0, h, j, d), static_cast<float>(from.get(from.at(0, h, j, d)) * 127 / top));
+        }
+      }
+    };
+    quantise(exact.k, rounded.k, rounded.k_scale);
+    quantise(exact.v, rounded.v, rounded.v_scale);
+    exact.run(table);
+    rounded.run(table);
+    double error = 0, size = 0;
+    for (int64_t n = 0; n < 8 * 64; ++n) {
+      error += std::pow(exact.o.get(n) - rounded.o.get(n), 2);
+      size += std::pow(exact.o.get(n), 2);
+    }
+    EXPECT_LE(std::sqrt(error), 0.02 * std::sqrt(size)) << rung;
+  });
+}
+
+TEST(Decode, DroppedGarbageChangesNoBit) {
+  on_every_rung([](const std::string& rung, const kernels::Table& table) {
+    for (Decoding s : decodings()) {
+      for (const DType cache : {DType::f32, DType::bf16, DType::f16, DType::i8}) {
+        s.cache = cache;
+        Call clean = make(s);
+        Call dirty = clean;
+        int64_t n = 0;
+        for (int64_t b = 0; b < clean.batch(); ++b) {
+          for (int64_t j = 0; j < clean.longest(); ++j) {
+            for (int64_t h = 0; h < clean.setup.key_heads; ++h) {
+              bool wanted = false;
+              for (int64_t g = 0; g < s.group; ++g) {
+                for (int64_t i = 0; i < s.queries; ++i) {
+                  const int64_t head = h * s.group + g;
+                  const bool kept = j < s.lengths[static_cast<size_t>(b)] && clean.kept(b, head, i, j);
+                  wanted |= kept;
+                  if (!kept && s.bias) dirty.bias.set(dirty.bias.at(b, head, i, j), ++n % 2 ? kNan : kInfinity);
+                }
+              }
+              if (wanted) continue;
+              const float garbage = ++n % 3 ? kNan : -kInfinity;
+              if (cache == DType::i8) {
+                dirty.k_scale.set(dirty.k_scale.at(b, h, j), garbage);
+                dirty.v_scale.set(dirty.v_scale.at(b, h, j), garbage);
+                continue;
+              }
+              dirty.k.set(dirty.k.at(b, h, j, n % s.key_width), garbage);
+              dirty.v.set(dirty.v.at(b, h, j, n % s.value_width), garbage);
+            }
+          }
+        }
+        clean.run(table);
+        dirty.run(table);
+        EXPECT_EQ(clean.o.bytes, dirty.o.bytes) << rung << ", " << s.label << ", " << name(cache);
+        EXPECT_EQ(clean.lse.bytes, dirty.lse.bytes) << rung << ", " << s.label << ", " << name(cache);
+      }
+    }
+  });
+}
+
+// What one row drops, another keeps: NaN reaches the second alone.
+TEST(Decode, GarbageReachesTheRowsThatKeepIt) {
+  on_every_rung([](const std::string& rung, const kernels::Table& table) {
+    Call clean = make({.lengths = {650}, .group = 2, .queries = 4, .ahead = 0});
+    Call dirty = clean;
+    dirty.v.set(dirty.v.at(0, 0, 648, 5), kNan);  // kept by queries 2 and 3
+    dirty.k.set(dirty.k.at(0, 0, 649, 9), kNan);  // kept by query 3
+    clean.run(table);
+    dirty.run(table);
+    for (int64_t h = 0; h < 2; ++h) {
+      for (int64_t i = 0; i < 4; ++i) {
+        for (int64_t d = 0; d < 64; ++d) {
+          const int64_t at = clean.o.at(0, h, i, d);
+          if (i == 3 || (i == 2 && d == 5)) {
+            EXPECT_TRUE(std::isnan(dirty.o.get(at))) << rung << ", row " << i << ", " << d;
+          } else {
+            EXPECT_EQ(dirty.o.get(at), clean.o.get(at)) << rung << ", row " << i << ", " << d;
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST(Decode, NanAmongDroppedKeysIsKept) {
+  on_every_rung([](const std::string& rung, const kernels::Table& table) {
+    Call c = make({.lengths = {200}, .keep = true});
+    for (int64_t j = 0; j < 200; ++j) c.keep.set(j, j == 3 ? 1.0f : 0.0f);
+    c.k.set(c.k.at(0, 0, 3, 0), kNan);
+    c.run(table);
+    EXPECT_TRUE(std::isnan(c.o.get(0))) << rung;
+    EXPECT_TRUE(std::isnan(c.lse.get(0))) << rung;
+  });
+}
+
+TEST(Decode, BiasOfMinusInfinityDrops) {
+  on_every_rung([](const std::string& rung, const kernels::Table& table) {
+    Call c = make({.lengths = {90}, .group = 2, .bias = true});
+    for (int64_t j = 10; j < 80; ++j) {
+      c.bias.set(c.bias.at(0, 0, 0, j), -kInfinity);
+      c.bias.set(c.bias.at(0, 1, 0, j), -kInfinity);
+      c.v.set(c.v.at(0, 0, j, j % 64), j % 2 ? kNan : kInfinity);
+    }
+    c.run(table);
+    expect_right(c, rung);
+  });
+}
+
+TEST(Decode, RowWithoutKeysIsZero) {
+  on_every_rung([](const std::string& rung, const kernels::Table& table) {
+    for (const bool sink : {false, true}) {
+      for (const int64_t length : {0, 100, 1500}) {
+        Call c = make({.lengths = {length}, .group = 2, .sink = sink, .keep = true});
+        std::fill(c.keep.bytes.begin(), c.keep.bytes.end(), uint8_t{0});
+        for (int64_t j = 0; j < length; ++j) c.v.set(c.v.at(0, 0, j, 0), kNan);
+        c.run(table);
+        for (int64_t n = 0; n < 2 * 64; ++n) EXPECT_EQ(c.o.get(n), 0) << rung;
+        for (int64_t h = 0; h < 2; ++h) EXPECT_EQ(c.lse.get(h), sink ? c.sink[static_cast<size_t>(h)] : -kInfinity) << rung;
+      }
+    }
+  });
+}
+
+TEST(Decode, LogitsGrowingToTenThousandStayExact) {
+  on_every_rung([](const std::string& rung, const kernels::Table& table) {
+    for (const float sign : {1.0f, -1.0f}) {
+      Call c = make({.lengths = {2500}, .bias = true});
+      for (int64_t j = 0; j < 2500; ++j) c.bias.set(c.bias.at(0, 0, 0, j), sign * 4 * static_cast<float>(j));
+      c.run(table);
+      expect_right(c, rung);
+    }
+  });
+}
+
+TEST(Decode, WritesNothingButItsRows) {
+  on_every_rung([](const std::string& rung, const kernels::Table& table) {
+    Call c = make({.lengths = {40}, .queries = 3});
+    c.sequences[0].q_begin = 1;
+    c.sequences[0].q_len = 1;
+    c.run(table);
+    for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(std::isnan(c.o.get(c.o.at(0, 0, i, 0))), i != 1) << rung;
+    AttentionForwardArgs a = c.args();
+    a.lse = View();
+    table.attention_decode(a);
+  });
+}
+
+TEST(Decode, TakesFewRowsWithPlainProducts) {
+  Call c = make({.lengths = {40}, .group = 4, .queries = 4});
+  AttentionForwardArgs a = c.args();
+  EXPECT_TRUE(kernels::decode_takes(a));
+  a.scores.dropout_threshold = 1;
+  EXPECT_FALSE(kernels::decode_takes(a));
+  a = c.args();
+  a.scores.similarity = kernels::Similarity::cosine;
+  EXPECT_FALSE(kernels::decode_takes(a));
+  a.scores.similarity = kernels::Similarity::euclidean;
+  EXPECT_FALSE(kernels::decode_takes(a));
+  Call wide = make({.lengths = {40}, .group = 4, .queries = 5});
+  EXPECT_FALSE(kernels::decode_takes(wide.args()));
+}
+
+TEST(Decode, ChunksCoverEveryLength) {
+  for (int64_t length = 0; length < 300000; length += 1 + length / 50) {
+    const int64_t keys = kernels::decode_chunk_keys(length), chunks = kernels::decode_chunks(length);
+    EXPECT_GE(keys * chunks, length);
+    EXPECT_LT(keys * (chunks - 1), std::max<int64_t>(length, 1));
+    EXPECT_LE(chunks, 128);
+  }
+}
+
+}  // namespace
+}  // namespace mh
