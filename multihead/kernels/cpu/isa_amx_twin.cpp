@@ -8,9 +8,12 @@ namespace {
 
 #include "multihead/kernels/cpu/attention_fma.inl"
 #include "multihead/kernels/cpu/attention_amx.inl"
+#include "multihead/kernels/cpu/gemm_pack.inl"
+#include "multihead/kernels/cpu/gemm_epilogue.inl"
+#include "multihead/kernels/cpu/gemm_tiles.inl"
 
 }  // namespace
 
-Table twin::refine(Table below) { return AmxAttention<SoftwareTiles>::refine(below); }
+Table twin::refine(Table below) { return TileGemm<SoftwareTiles>::refine(AmxAttention<SoftwareTiles>::refine(below)); }
 
 }  // namespace mh::kernels
