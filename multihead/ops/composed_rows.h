@@ -34,11 +34,11 @@ class ComposedRows {
   int64_t keys() const { return keys_; }
   int64_t rows_at_once() const { return composed_rows(heads_, sequence_->q_len, keys_); }
   // s with bias and mask; kDropped where the pair is dropped.
-  const float* scores(int64_t h, int64_t r) const { return &scores_[(h * count_ + r) * keys_]; }
+  const float* scores(int64_t h, int64_t r) const { return scores_.data() + (h * count_ + r) * keys_; }
   // s after the cap, before mixing, bias and mask.
-  const float* capped(int64_t h, int64_t r) const { return &capped_[(h * count_ + r) * keys_]; }
+  const float* capped(int64_t h, int64_t r) const { return capped_.data() + (h * count_ + r) * keys_; }
   // The widened query; of unit length for cosine.
-  const float* query(int64_t h, int64_t r) const { return &queries_[(h * count_ + r) * width_]; }
+  const float* query(int64_t h, int64_t r) const { return queries_.data() + (h * count_ + r) * width_; }
   // Length of the query before (cosine; 0 where it counts as zero).
   float query_length(int64_t h, int64_t r) const { return query_lengths_[h * count_ + r]; }
   float key_length(int64_t hk, int64_t j) const { return key_lengths_[hk * keys_ + j]; }

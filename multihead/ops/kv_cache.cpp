@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kMostKeys = std::numeric_limits<int32_t>::max();
 constexpr int64_t kMostWidth = 512;
 
-int64_t pages_for(int64_t keys, int64_t page) { return (keys + page - 1) / page; }
+int64_t pages_for(int64_t keys, int64_t page) { return keys / page + (keys % page != 0); }
 
 // round(x / scale) with scale = max|x| / 127; a row with a NaN or an infinity reads back as NaN.
 float quantise(const float* x, int64_t width, int8_t* to) {
