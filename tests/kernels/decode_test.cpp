@@ -169,6 +169,17 @@ TEST(Decode, PagedEqualsContiguous) {
   });
 }
 
+// Pages that end inside a group of four keys, in a block that fills the strip of scores.
+TEST(Decode, OddPagesKeepTheRowsApart) {
+  on_every_rung([](const std::string& rung, const kernels::Table& table) {
+    for (const int64_t page : {7, 11}) {
+      Call c = make({.lengths = {8300}, .group = 3, .key_width = 16, .value_width = 16, .page = page});
+      c.run(table);
+      expect_right(c, rung + ", pages of " + std::to_string(page));
+    }
+  });
+}
+
 TEST(Decode, Int8AddsAtMostTwoPercent) {
   on_every_rung([](const std::string& rung, const kernels::Table& table) {
     Call exact = make({.lengths = {600}, .key_heads = 4, .group = 2});

@@ -79,7 +79,7 @@ class DecodeChunk {
       : plan_(plan), u_(unit), o_(partial) {
     const int64_t width = plan.k.padded();
     q_ = scratch.take<float>(u_.rows * width);
-    s_ = scratch.take<float>(u_.rows * kDecodeBlock + 4);
+    s_ = scratch.take<float>(u_.rows * kStrip);
     keep_ = scratch.take<uint8_t>(u_.rows * kDecodeBlock);
     room_ = scratch.take<char>(kDecodeBlock * 2 * kLanes * 4);
     memset(q_, 0, static_cast<size_t>(u_.rows * width) * sizeof(float));
@@ -148,7 +148,7 @@ class DecodeChunk {
 
     bool dropped = false;
     for (int64_t r = 0; r < u_.rows; ++r) {
-      float* s = s_ + r * kDecodeBlock;
+      float* s = s_ + r * kStrip;
       const uint8_t* keep = whole_[r] ? nullptr : keep_ + r * kDecodeBlock;
       finish_scores(u_, r, j, keys, quantised ? key_scale_ : nullptr, keep, s);
       dropped |= note_dropped(r, keys);
@@ -189,7 +189,7 @@ class DecodeChunk {
 
   // A score of -inf is a dropped pair, whether a mask, a bias or an infinite key made it.
   bool note_dropped(int64_t r, int64_t keys) {
-    const float* s = s_ + r * kDecodeBlock;
+    const float* s = s_ + r * kStrip;
     partial_[r] = any_none(s, keys);
     if (partial_[r]) {
       for (int64_t n = 0; n < keys; ++n) keep_[r * kDecodeBlock + n] = s[n] != kNone;
@@ -198,7 +198,7 @@ class DecodeChunk {
   }
 
   void weigh(int64_t r, int64_t keys) {
-    float* p = s_ + r * kDecodeBlock;
+    float* p = s_ + r * kStrip;
     if (partial_[r]) {
       const uint8_t* keep = keep_ + r * kDecodeBlock;
       for (int64_t n = 0; n < keys; ++n) p[n] = keep[n] ? p[n] * value_scale_[n] : 0;
@@ -218,7 +218,7 @@ class DecodeChunk {
     }
     const float one = 1;
     for (int64_t r = 0; r < u_.rows; ++r) {
-      const float* p = s_ + r * kDecodeBlock + n;
+      const float* p = s_ + r * kStrip + n;
       const uint8_t* keep = keep_ + r * kDecodeBlock + n;
       const float* factor = shrink_ + r;
       for (int64_t k = 0; k < run.count;) {
@@ -239,7 +239,7 @@ class DecodeChunk {
   DecodeRow row_[kDecodeMostRows];
   bool whole_[kDecodeMostRows], partial_[kDecodeMostRows];
   uint8_t* keep_;  // (rows, kDecodeBlock)
-  float* s_;       // (rows, kDecodeBlock): scores, then weights
+  float* s_;       // (rows, kStrip): scores, then weights
   float shrink_[kDecodeMostRows];
   HWY_ALIGN float head_[2 * kLanes];
   HWY_ALIGN float key_scale_[kDecodeBlock], value_scale_[kDecodeBlock];

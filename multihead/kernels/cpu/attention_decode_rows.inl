@@ -90,6 +90,9 @@ constexpr int kRegisters = HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64 ? 32 : 16;
 // Keys of which several query rows make one pass after the other: a quarter of a 32 KiB L1.
 inline int64_t shared_keys(const RowShape& shape) { return larger(4, 8192 / shape.bytes() / 4 * 4); }
 
+// The scores of a row, and the few past its end that four keys at a time overwrite.
+constexpr int64_t kStrip = kDecodeBlock + 16;
+
 // Keys taken at a time by N query rows; their sums leave room in registers for q.
 constexpr int keys_at_once(int rows) { return rows <= 2 ? 4 : 2; }
 
@@ -100,15 +103,15 @@ HWY_INLINE void store_sums(const V (&sum)[N][K], float* s) {
   if constexpr (K == 4) {
 #pragma GCC unroll 8
     for (int n = 0; n < N; ++n) {
-      hn::StoreU(sums_of_four(sum[n][0], sum[n][1], sum[n][2], sum[n][3]), four, s + n * kDecodeBlock);
+      hn::StoreU(sums_of_four(sum[n][0], sum[n][1], sum[n][2], sum[n][3]), four, s + n * kStrip);
     }
   } else {
     const hn::FixedTag<float, 2> two;
 #pragma GCC unroll 8
     for (int n = 0; n < N; n += 2) {
       const auto sums = sums_of_four(sum[n][0], sum[n][1], sum[n + 1][0], sum[n + 1][1]);
-      hn::StoreU(hn::LowerHalf(two, sums), two, s + n * kDecodeBlock);
-      hn::StoreU(hn::UpperHalf(two, sums), two, s + (n + 1) * kDecodeBlock);
+      hn::StoreU(hn::LowerHalf(two, sums), two, s + n * kStrip);
+      hn::StoreU(hn::UpperHalf(two, sums), two, s + (n + 1) * kStrip);
     }
   }
 }
@@ -184,7 +187,7 @@ void dot_group(const RowShape& shape, const Run& keys, const float* q, int64_t c
     const Run some = keys.slice(j, smaller(step, keys.count - j));
     int64_t r = 0;
     const auto pass = [&]<int N>() {
-      for (; r + N <= count; r += N) dot_rows<T, N, kUnits>(shape, some, q + r * width, head, s + r * kDecodeBlock + j);
+      for (; r + N <= count; r += N) dot_rows<T, N, kUnits>(shape, some, q + r * width, head, s + r * kStrip + j);
     };
     if constexpr (kMost == 8) pass.template operator()<8>();
     pass.template operator()<4>();
@@ -224,7 +227,7 @@ void add_values(const RowShape& shape, const Run& values, const float* p, const 
     const T* v = reinterpret_cast<const T*>(row);
     V weight[N];
 #pragma GCC unroll 4
-    for (int n = 0; n < N; ++n) weight[n] = hn::Set(f32, p[n * kDecodeBlock + j]);
+    for (int n = 0; n < N; ++n) weight[n] = hn::Set(f32, p[n * kStrip + j]);
 #pragma GCC unroll 8
     for (int c = 0; c < C; ++c) {
       V e[kP];
@@ -275,9 +278,9 @@ void add_group(const RowShape& shape, const Run& values, const float* p, const f
     const Run some = values.slice(j, smaller(step, values.count - j));
     int64_t r = 0;
     for (; r + N <= count; r += N) {
-      add_values_of<T, N>(shape, some, p + r * kDecodeBlock + j, factor + r, o + r * width);
+      add_values_of<T, N>(shape, some, p + r * kStrip + j, factor + r, o + r * width);
     }
-    for (; r < count; ++r) add_values_of<T, 1>(shape, some, p + r * kDecodeBlock + j, factor + r, o + r * width);
+    for (; r < count; ++r) add_values_of<T, 1>(shape, some, p + r * kStrip + j, factor + r, o + r * width);
     for (r = 0; r < count; ++r) factor[r] = 1;
   }
 }
