@@ -155,6 +155,7 @@ bool rows_equal(const Tensor& a, const Tensor& b, const std::vector<char>& reach
 Planted plant_everywhere(const AttentionCase& c, uint64_t seed) {
   Planted out;
   out.in = make_inputs(c);
+  out.where = "everywhere";
   if (c.mix != CaseMix::none) return out;
   KeptPairs pairs(out.in);
   Random random(seed, 29);
@@ -188,6 +189,7 @@ Planted plant_by_pair(const AttentionCase& c, uint64_t seed) {
     });
     if (kept_count == 0 || dropped_count == 0) continue;
     if (of_keys) out.reached_keys[p.k_row(b, head, at)] = 1;
+    out.where = fmt::format("in {}[{}, {}, {}]", of_keys ? (first ? "k" : "v") : (first ? "q" : "d_o"), b, head, at);
     const Tensor& target = of_keys ? (first ? out.in.k : out.in.v) : (first ? out.in.q : out.in.d_o);
     spoil(row_of(target, p, b, head, at, of_keys), random);
     out.places = 1;
@@ -199,7 +201,9 @@ Planted plant_by_pair(const AttentionCase& c, uint64_t seed) {
 std::vector<std::string> judge_garbage(const Planted& planted, const CaseOutputs& clean, const CaseOutputs& dirty) {
   std::vector<std::string> failures;
   const bool everywhere = planted.reached_rows.empty() && planted.reached_keys.empty();
-  const auto report = [&](const std::string& name) { failures.push_back(name + ": garbage in a dropped place changed it"); };
+  const auto report = [&](const std::string& name) {
+    failures.push_back(fmt::format("{}: garbage that is dropped changed it; planted {}", name, planted.where));
+  };
   if (everywhere) {
     for (const std::string& name : differing(clean, dirty)) report(name);
     return failures;

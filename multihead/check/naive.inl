@@ -15,7 +15,7 @@ namespace mh::reference {
 template <class Real>
 struct Row {
   int64_t b = 0, i = 0, k_len = 0;
-  std::vector<Real> similarity, capped, p, factor;  // factor: of dropout
+  std::vector<Real> similarity, capped, scores, p, factor;  // factor: of dropout
   std::vector<char> kept;
   std::vector<Real> lse, sink_share;  // per head
   std::vector<char> empty;            // per head: no pair is kept
@@ -86,12 +86,14 @@ class Naive {
     const std::vector<Real> grad_o = values<Real>(d_o);
     const std::vector<Real> grad_lse = d_lse ? values<Real>(d_lse) : std::vector<Real>(problem.lse_shape().count(), 0);
     std::vector<Real> ds, unmixed;
-    for_each_row([&](const Row<Real>& row) {
+    for_each_row([&](Row<Real>& row) {
       ds.assign(problem.H * row.k_len, 0);
       for (int64_t h = 0; h < problem.H; ++h) {
         if (row.empty[h] && sink_.empty()) continue;
-        const Real dlse = grad_lse[problem.lse_index(row.b, h, row.i)];
-        through_softmax(row, h, &grad_o[problem.q_row(row.b, h, row.i) * problem.Dv], dlse, ds, out);
+        const Real* d_o = &grad_o[problem.q_row(row.b, h, row.i) * problem.Dv];
+        const Real change = delta(row, h, d_o) - grad_lse[problem.lse_index(row.b, h, row.i)];
+        rebuild_weights(row, h);
+        through_softmax(row, h, d_o, change, ds, out);
       }
       add_bias_gradients(row, ds, out);
       through_mix(row, ds, unmixed, out);
@@ -140,7 +142,7 @@ class Naive {
   }
 
   void turn(const std::vector<Real>& rows, int64_t b, int64_t width, std::vector<Real>& turned) const {
-    const int64_t k_len = problem.spans[b].k_len;
+    const int64_t k_len = problem.spans[b].keys;
     turned.resize(problem.Hkv * width * k_len);
     for (int64_t hk = 0; hk < problem.Hkv; ++hk) {
       for (int64_t j = 0; j < k_len; ++j) {
@@ -167,7 +169,7 @@ class Naive {
   }
 
   void fill_row(int64_t b, int64_t i, Row<Real>& row) const {
-    const int64_t n = problem.spans[b].k_len;
+    const int64_t n = problem.spans[b].keys;
     row.b = b;
     row.i = i;
     row.k_len = n;
@@ -177,8 +179,8 @@ class Naive {
     row.sink_share.resize(problem.H);
     row.empty.resize(problem.H);
     for (int64_t h = 0; h < problem.H; ++h) fill_similarity(row, h);
-    std::vector<Real> scores = mixed(row);
-    for (int64_t h = 0; h < problem.H; ++h) softmax(row, h, &scores[h * n]);
+    row.scores = mixed(row);
+    for (int64_t h = 0; h < problem.H; ++h) softmax(row, h, row.scores.data() + h * n);
   }
 
   void fill_similarity(Row<Real>& row, int64_t h) const {
@@ -265,20 +267,29 @@ class Naive {
     for (int64_t d = 0; d < problem.Dv; ++d) o[d] = rounded(o[d]);
   }
 
-  // Δ = Σ d_o · o of a row, o in the rounding of an output.
+  // Δ = Σ d_o · o of a row, o in the rounding of an output. In descending order: with one key Δ is dp, and where both are
+  // summed alike their errors cancel, which no algorithm that sums them apart can match.
   Real delta(const Row<Real>& row, int64_t h, const Real* d_o) const {
     if (row.empty[h]) return 0;
     std::vector<Real> o(problem.Dv, 0);
     add_values(row, h, o.data());
     Real sum = 0;
-    for (int64_t d = 0; d < problem.Dv; ++d) sum += d_o[d] * o[d];
+    for (int64_t d = problem.Dv - 1; d >= 0; --d) sum += d_o[d] * o[d];
     return sum;
   }
 
-  void through_softmax(const Row<Real>& row, int64_t h, const Real* d_o, Real dlse, std::vector<Real>& ds,
+  // P as backward knows it: what a call saves is o and lse, so p = exp(s - lse).
+  void rebuild_weights(Row<Real>& row, int64_t h) const {
+    for (int64_t at = h * row.k_len; at < (h + 1) * row.k_len; ++at) {
+      if (row.kept[at]) row.p[at] = rounded(std::exp(row.scores[at] - row.lse[h]));
+    }
+    if (!sink_.empty() && row.lse[h] != kNone) row.sink_share[h] = std::exp(sink_[h] - row.lse[h]);
+  }
+
+  // change: Δ - dlse.
+  void through_softmax(const Row<Real>& row, int64_t h, const Real* d_o, Real change, std::vector<Real>& ds,
                        Derivatives<Real>& out) const {
     const int64_t n = row.k_len, hk = problem.key_head(h);
-    const Real change = delta(row, h, d_o) - dlse;
     if (!sink_.empty()) out.dsink[h] -= row.sink_share[h] * change;
     if (row.empty[h]) return;
     std::vector<Real> dp(n);

@@ -167,7 +167,8 @@ Problem::Problem(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   for (int64_t b = 0; b < B; ++b) {
     double keys = static_cast<double>(spans[b].k_len);
     for (const auto& each : lengths_) keys = std::min(keys, each[b]);
-    spans[b].position = static_cast<int64_t>(keys) - spans[b].q_len;
+    spans[b].keys = static_cast<int64_t>(keys);
+    spans[b].position = spans[b].keys - spans[b].q_len;
     if (mask.offset) spans[b].position = *mask.offset;
     if (!offsets.empty()) spans[b].position = static_cast<int64_t>(offsets[b]);
   }

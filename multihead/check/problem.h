@@ -35,6 +35,7 @@ struct BiasPiece {
 
 struct Span {
   int64_t q_begin = 0, q_len = 0, k_begin = 0, k_len = 0;
+  int64_t keys = 0;      // what lengths leave of k_len: the others are no keys at all
   int64_t position = 0;  // of query 0
 };
 

@@ -80,9 +80,7 @@ void try_garbage(const JudgedCase& judged, const CaseOutputs& clean, Findings& o
   const Planted planted = everywhere ? plant_everywhere(judged.c, judged.c.seed) : plant_by_pair(judged.c, judged.c.seed);
   if (planted.places == 0) return;
   out.garbage = true;
-  for (std::string& each : judge_garbage(planted, clean, run_case(planted.in))) {
-    out.failures.push_back(fmt::format("{} ({})", each, everywhere ? "everywhere" : "by pair"));
-  }
+  for (std::string& each : judge_garbage(planted, clean, run_case(planted.in))) out.failures.push_back(std::move(each));
 }
 
 Findings examine(const JudgedCase& judged) {

@@ -11,8 +11,8 @@ namespace mh {
 struct SelftestOptions {
   bool full = false;     // at least 100,000 combinations of case and rung
   int64_t cases = 0;     // another number of cases; 0 for the usual
-  std::string rung;      // this one alone; empty for all that the machine can run
-  std::function<void(int64_t done, int64_t total)> progress;
+  std::string rung{};    // this one alone; empty for all that the machine can run
+  std::function<void(int64_t done, int64_t total)> progress{};
 };
 
 // A combination is one case on one rung: accuracy forward and backward, empty rows, bits for another number of threads,

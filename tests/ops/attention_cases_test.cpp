@@ -1,6 +1,8 @@
 // The table of cases on every rung: accuracy, gradients, empty rows, bits for any number of threads.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "multihead/check/cases.h"
 #include "multihead/check/selftest.h"
 #include "multihead/check/verdict.h"
@@ -16,15 +18,15 @@ std::string first_of(const std::vector<std::string>& failures) {
 }
 
 TEST(AttentionCases, AgreeWithTheReferenceOnEveryRung) {
-  const SelftestReport report = selftest({.cases = kFastCases * harness::scale(), .rung = {}, .progress = {}});
-  EXPECT_GE(report.ran, kFastCases);
-  EXPECT_GT(report.garbage, kFastCases / 4);
+  const SelftestReport report = selftest({.cases = harness::cases(kFastCases)});
+  EXPECT_GE(report.ran, harness::cases(kFastCases));
+  EXPECT_GT(report.garbage, harness::cases(kFastCases) / 4);
   EXPECT_EQ(report.failed, 0) << first_of(report.failures);
   RecordProperty("combinations", static_cast<int>(report.ran));
 }
 
 TEST(AttentionCases, HaveTheSameBitsForAnyNumberOfThreads) {
-  const auto cases = attention_cases(300 * harness::scale());
+  const auto cases = attention_cases(harness::cases(300));
   for (const harness::Step& step : harness::steps()) {
     const harness::Scope scope(step);
     for (const AttentionCase& c : cases) {
@@ -41,7 +43,7 @@ TEST(AttentionCases, HaveTheSameBitsForAnyNumberOfThreads) {
 }
 
 TEST(AttentionCases, OnlyMixingComposes) {
-  for (const AttentionCase& c : attention_cases(1000)) {
+  for (const AttentionCase& c : attention_cases(harness::cases(1000))) {
     const CaseInputs in = make_inputs(c);
     EXPECT_EQ(explain(in.q, in.k, in.v, in.options).composed, c.mix != CaseMix::none) << c.label();
   }

@@ -21,7 +21,7 @@ class Garbage : public testing::TestWithParam<bool> {};
 TEST_P(Garbage, InDroppedPlacesChangesNoBit) {
   const bool everywhere = GetParam();
   int64_t planted_count = 0, failures = 0;
-  const auto cases = masked_cases(700 * harness::scale());
+  const auto cases = masked_cases(harness::cases(700));
   for (const harness::Step& step : harness::steps()) {
     const harness::Scope scope(step);
     set_threads(1);
@@ -35,7 +35,7 @@ TEST_P(Garbage, InDroppedPlacesChangesNoBit) {
       if (!wrong.empty() && ++failures == 20) FAIL() << "20 cases failed; the others were not run";
     }
   }
-  EXPECT_GE(planted_count, 500 * harness::scale());
+  EXPECT_GE(planted_count, harness::cases(500));
   RecordProperty("planted", static_cast<int>(planted_count));
 }
 
@@ -47,7 +47,7 @@ TEST(Garbage, OnTheDiagonalOfACausalMaskReachesOnlyLaterRows) {
     const harness::Scope scope(step);
     for (DType dtype : {DType::f32, DType::bf16, DType::f16}) {
       const Tensor q = randn({1, 1, 70, 32}, 1, dtype), k = randn({1, 1, 70, 32}, 2, dtype), v = randn({1, 1, 70, 32}, 3, dtype);
-      const AttentionOptions options{.mask = causal(), .bias = {}, .sink = {}, .dropout = {}, .packed = {}, .score_mix = {}};
+      const AttentionOptions options{.mask = causal()};
       const AttentionResult clean = attention(q, k, v, options);
       const Tensor row = v.select(0, 0).select(0, 0).select(0, 40);
       row.copy_from(full({32}, std::numeric_limits<double>::quiet_NaN(), dtype));
@@ -65,7 +65,7 @@ TEST(Garbage, NanInAKeptPlacePropagates) {
     const Tensor q = randn({1, 2, 5, 8}, 1), k = randn({1, 2, 9, 8}, 2), v = randn({1, 2, 9, 8}, 3);
     Tensor bias = zeros({5, 9});
     bias.data<float>()[2 * 9 + 4] = std::numeric_limits<float>::infinity();
-    const AttentionResult result = attention(q, k, v, {.mask = {}, .bias = {DenseBias{bias}}, .sink = {}, .dropout = {}, .packed = {}, .score_mix = {}});
+    const AttentionResult result = attention(q, k, v, {.bias = {DenseBias{bias}}});
     for (int64_t i = 0; i < 5; ++i) EXPECT_EQ(std::isfinite(result.o.item({0, 1, i, 0})), i != 2) << step.name << " " << i;
   }
 }

@@ -9,7 +9,7 @@ namespace {
 
 TEST(AttentionGrowth, KeepsTheAccuracyRule) {
   std::vector<AttentionCase> cases;
-  for (const AttentionCase& drawn : attention_cases(400 * harness::scale())) {
+  for (const AttentionCase& drawn : attention_cases(harness::cases(400))) {
     AttentionCase c = drawn;
     if (c.Tk < 2 || c.mix != CaseMix::none) continue;
     c.similarity = CaseSimilarity::dot;

@@ -1,0 +1,38 @@
+// Running a test on every rung this machine has, and putting things back.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "multihead/base/parallel.h"
+#include "multihead/kernels/cpu/dispatch.h"
+
+namespace mh::harness {
+
+// A rung, or (without one) the software twin of the AMX rung.
+struct Step {
+  std::string name;
+  std::optional<kernels::Rung> rung;
+};
+
+// Every usable rung, lowest first, then the twin where the machine can run it.
+std::vector<Step> steps();
+
+// The rung and the number of threads of a scope; the former ones come back at its end.
+class Scope {
+ public:
+  explicit Scope(const Step& step);
+  ~Scope();
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+ private:
+  kernels::Rung rung_;
+  int threads_;
+};
+
+// How many cases a test takes that usually takes so many: an eighth under a sanitizer, times MH_TEST_SCALE where that is set.
+int64_t cases(int64_t usual);
+
+}  // namespace mh::harness
