@@ -38,6 +38,12 @@ inline float dot(const float* x, const float* y, int64_t width) {
   return total;
 }
 
+inline bool all_zero(const float* x, int64_t count) {
+  for (int64_t c = 0; c < count; ++c)
+    if (!(x[c] == 0)) return false;
+  return true;
+}
+
 // delta = Σ d_o · o - d_lse of every row of a head; 0 for a row without keys, whatever stands in its d_o.
 inline void row_deltas(const BackwardPlan& plan, int64_t n, int64_t head) {
   const AttentionBackwardArgs& a = plan.a;
@@ -51,7 +57,8 @@ inline void row_deltas(const BackwardPlan& plan, int64_t n, int64_t head) {
     if (row_value(a.lse, s, head, i) == kNone) continue;
     widen_row(a.o.dtype, address(a.o, s.batch, head, s.q_begin + i), width, 1, o_room);
     widen_row(a.d_o.dtype, address(a.d_o, s.batch, head, s.q_begin + i), width, 1, d_o_room);
-    *out = dot(o_room, d_o_room, width) - (a.d_lse ? row_value(a.d_lse, s, head, i) : 0);
+    // A row without keys may have an lse, its sink's; its o is 0.
+    *out = (all_zero(o_room, width) ? 0 : dot(o_room, d_o_room, width)) - (a.d_lse ? row_value(a.d_lse, s, head, i) : 0);
   }
 }
 
@@ -101,7 +108,9 @@ inline void load_block(const BackwardPlan& plan, int64_t n, int64_t head, int64_
   b.finite = -1;
   for (int r = 0; r < static_cast<int>(q.width()); ++r) {
     const float lse = r < q.count ? row_value(a.lse, s, head, q.first + r) : kNone;
-    b.lse[r] = lse == kNone ? __builtin_inff() : lse * kLog2E;
+    const double in_units = static_cast<double>(lse) * 1.44269504088896340736;
+    b.lse[r] = lse == kNone ? -kNone : static_cast<float>(in_units);
+    b.lse_rest[r] = lse == kNone ? 0 : static_cast<float>(in_units - static_cast<double>(b.lse[r]));
     b.delta[r] = r < q.count ? plan.delta[plan.row(n, head) + q.first + r] : 0;
     b.row_sum[r] = 0;
   }
@@ -145,13 +154,13 @@ void backward_tile(BackwardTask& task, BackwardQueries& b, KeyBlock& block, KeyS
   const int64_t count = span.end - span.begin;
   V top[N];
   for (int v = 0; v < N; ++v) top[v] = hn::Set(f32, kNone);
-  tile_scores<N>(a.scores, b.q, block, span, kind, sizes.key_width, room.scores, room.p, top);
+  const float unit = tile_scores<N>(a.scores, b.q, block, span, kind, sizes.key_width, room.scores, room.p, top);
   const bool dropping = may_drop(a.scores, kind);
   const bool careful = dropping && !tile_finite(sizes, b, block);
   if (careful) remember_kept<N>(room.p, count, room.kept);
   if (room.factors) dropout_factors(a.scores, b.q, span, room.factors);
   const float* v = block.v.data + (span.begin - block.first) * block.v.stride;
-  probability_gradients<N>(b, v, block.v.stride, sizes.value_width, count, dropping, room);
+  probability_gradients<N>(b, v, block.v.stride, sizes.value_width, count, unit, dropping, room);
   if (a.dbias) add_dense_bias(a.dbias, b.q, span, room.ds, room.scores.rows);
   if (task.relative)
     add_relative_bias(b.q, span, a.sequences.data[task.n].position, task.keys.first + task.keys.count - 1, room.ds, task.relative);
@@ -179,12 +188,6 @@ inline void backward_block(BackwardTask& task, BackwardQueries& b) {
       default: backward_tile<3>(task, b, block, span, kind); break;
     }
   }
-}
-
-inline bool all_zero(const float* x, int64_t count) {
-  for (int64_t c = 0; c < count; ++c)
-    if (!(x[c] == 0)) return false;
-  return true;
 }
 
 // Turns Σ ds · y (y = k̂ or k) into the gradient of x through its similarity; x is the row as it came. Returns x̂ · Σ.

@@ -9,6 +9,7 @@ struct BackwardQueries {
   float* dq;            // (Dk, width): this task's part of Σ ds · k
   float row_sum[kMaxQueries];  // euclidean: Σ_j ds
   float lse[kMaxQueries];      // in units of log 2; +inf for lanes past the end and rows without keys: p = 0
+  float lse_rest[kMaxQueries]; // what rounding lse to those units left
   float delta[kMaxQueries];
   int finite;           // of q and d_o: not looked at yet, no, yes
 };
@@ -30,7 +31,7 @@ struct BackwardRoom {
 // p and ds of the tile out of its scores: p overwrites s (with dropout applied), ds = p · (dp - delta).
 template <int N>
 HWY_INLINE void probability_gradients(const BackwardQueries& b, const float* v, int64_t v_stride, int64_t value_width, int64_t count,
-                                      bool dropping, const BackwardRoom& room) {
+                                      float unit, bool dropping, const BackwardRoom& room) {
   constexpr int64_t width = N * kLanes;
   for_row_tiles(count, [&]<int R>(int64_t first) HWY_ATTR __attribute__((always_inline)) {
     V acc[R][N];
@@ -45,7 +46,13 @@ HWY_INLINE void probability_gradients(const BackwardQueries& b, const float* v, 
       for (int n = 0; n < N; ++n) {
         const int64_t at = (first + r) * width + n * kLanes;
         const V s = hn::LoadU(f32, room.p + at), lse = hn::LoadU(f32, b.lse + n * kLanes);
-        V p = exp2(hn::Sub(s, lse));
+        V p = exp2(hn::Sub(hn::MulSub(s, hn::Set(f32, unit), lse), hn::LoadU(f32, b.lse_rest + n * kLanes)));
+        M dead;
+        if (dropping) {
+          // Also where the row's lse is NaN: what it drops, it does not poison.
+          dead = hn::Or(hn::Eq(s, hn::Set(f32, kNone)), hn::Eq(lse, hn::Set(f32, -kNone)));
+          p = hn::IfThenZeroElse(dead, p);
+        }
         V dp = acc[r][n], shared = p;
         if (room.factors) {
           const V factor = hn::LoadU(f32, room.factors + at);
@@ -53,21 +60,21 @@ HWY_INLINE void probability_gradients(const BackwardQueries& b, const float* v, 
           p = hn::Mul(p, factor);
         }
         V ds = hn::Mul(shared, hn::Sub(dp, hn::LoadU(f32, b.delta + n * kLanes)));
-        if (dropping) {
-          const M dead = hn::Or(hn::Eq(s, hn::Set(f32, kNone)), hn::Eq(lse, hn::Set(f32, -kNone)));
-          ds = hn::IfThenZeroElse(dead, ds);
-        }
+        if (dropping) ds = hn::IfThenZeroElse(dead, ds);
         hn::StoreU(p, f32, room.p + at);
         hn::StoreU(ds, f32, room.ds + at);
       }
   });
 }
 
-// ds reaches q and k through the slope of the cap.
+// ds reaches q and k through the slope of the cap; a dropped pair's slope may be NaN.
 template <int N>
 inline void multiply_slope(int64_t count, const BackwardRoom& room) {
-  for (int64_t at = 0; at < count * N * kLanes; at += kLanes)
-    hn::StoreU(hn::Mul(hn::LoadU(f32, room.ds + at), hn::LoadU(f32, room.scores.slope + at)), f32, room.ds + at);
+  for (int64_t at = 0; at < count * N * kLanes; at += kLanes) {
+    const V ds = hn::LoadU(f32, room.ds + at);
+    const V through = hn::Mul(ds, hn::LoadU(f32, room.scores.slope + at));
+    hn::StoreU(hn::IfThenZeroElse(hn::Eq(ds, hn::Zero(f32)), through), f32, room.ds + at);
+  }
 }
 
 // c[lane row or key row] += x · rows, skipping dropped pairs: the same order as add_wide_product, so the same bits.

@@ -8,8 +8,8 @@ constexpr int kMaxQueries = kTileVectors * kLanes;
 struct QueryBlock {
   int64_t sequence, head, first;
   int count, vectors;
-  float* columns;                // (Dk, width): scaled so that a product is a score in units of log 2 (before a cap: over cap)
-  float offset[kMaxQueries];     // euclidean: -scale |q|², in the same units
+  float* columns;                // (Dk, width): q; cosine: q / |q|; euclidean: 2q
+  float offset[kMaxQueries];     // euclidean: -|q|²
   int32_t low[kMaxQueries], high[kMaxQueries];  // keeps low <= j <= high, by position and length
   int32_t document[kMaxQueries];
   int64_t low_min, low_max, high_min, high_max;
@@ -25,9 +25,9 @@ struct KeyBlock {
   int finite = -1;           // of v: not looked at yet, no, yes
 };
 
-// What turns a product into a score: multiplies q; cap is applied on top, in units of log 2.
+// What turns a product into a score in units of log 2 (before a cap: over cap).
 struct ScoreUnits {
-  float query;       // factor on q
+  float query;       // factor on q · k
   float square;      // euclidean: factor on |q|² and |k|²
   float cap;         // 0: none; else cap · log2 e
 };
@@ -94,15 +94,14 @@ inline void lane_rows(const View& x, const Sequence& s, const QueryBlock& q, int
 // Fills columns, offset, limits and documents of the rows [first, first + count). room: kLanes × Dk; zeros: Dk.
 inline void load_queries(const View& x, const Scores& scores, const Sequence& s, QueryBlock& q, float* room, const float* zeros) {
   const int64_t width = x.size[3];
-  const ScoreUnits units = units_of(scores, q.head);
   for (int n = 0; n < q.vectors; ++n) {
     const float* rows[kLanes];
     lane_rows(x, s, q, n * kLanes, width, room, zeros, rows);
     HWY_ALIGN float factor[kLanes];
     for (int r = 0; r < kLanes; ++r) {
-      factor[r] = units.query;
-      if (scores.similarity == Similarity::cosine) factor[r] *= inverse_norm(square(rows[r], width));
-      if (scores.similarity == Similarity::euclidean) q.offset[n * kLanes + r] = units.square * square(rows[r], width);
+      factor[r] = 1;
+      if (scores.similarity == Similarity::cosine) factor[r] = inverse_norm(square(rows[r], width));
+      if (scores.similarity == Similarity::euclidean) factor[r] = 2, q.offset[n * kLanes + r] = -square(rows[r], width);
     }
     rows_to_columns(rows, width, hn::Load(f32, factor), q.columns + n * kLanes, q.width());
   }

@@ -38,14 +38,15 @@ inline ForwardRoom take_forward_room(Scratch& scratch, const Sizes& sizes, bool 
 
 // Raises the reference maximum of lanes whose block maximum passed it by kSlack, and shrinks what they had gathered.
 template <int N>
-HWY_INLINE void raise_top(ForwardState& state, int64_t value_width, const V (&block_top)[N]) {
+HWY_INLINE void raise_top(ForwardState& state, int64_t value_width, const V (&block_top)[N], float unit) {
   constexpr int64_t width = N * kLanes;
   const V slack = hn::Set(f32, kSlack);
   for (int n = 0; n < N; ++n) {
     const V top = hn::LoadU(f32, state.top + n * kLanes);
-    const M past = hn::Gt(block_top[n], hn::Add(top, slack));
+    const V seen = hn::Mul(block_top[n], hn::Set(f32, unit));
+    const M past = hn::Gt(seen, hn::Add(top, slack));
     if (hn::AllFalse(f32, past)) continue;
-    const V raised = hn::IfThenElse(past, block_top[n], top);
+    const V raised = hn::IfThenElse(past, seen, top);
     hn::StoreU(raised, f32, state.top + n * kLanes);
     const V factor = hn::IfThenElse(past, exp2(hn::Sub(top, raised)), hn::Set(f32, 1.0f));
     float* sum = state.sum + n * kLanes;
@@ -57,9 +58,9 @@ HWY_INLINE void raise_top(ForwardState& state, int64_t value_width, const V (&bl
   }
 }
 
-// s becomes exp2(s - top), times the dropout factor; the sums take it without dropout.
+// s becomes exp2(unit · s - top), times the dropout factor; the sums take it without dropout.
 template <int N>
-HWY_INLINE void exponentiate(ForwardState& state, int64_t count, const float* factors, float* HWY_RESTRICT s) {
+HWY_INLINE void exponentiate(ForwardState& state, int64_t count, float unit, const float* factors, float* HWY_RESTRICT s) {
   constexpr int64_t width = N * kLanes;
   V top[N], sum[N];
   for (int n = 0; n < N; ++n) {
@@ -72,7 +73,7 @@ HWY_INLINE void exponentiate(ForwardState& state, int64_t count, const float* fa
 #pragma GCC unroll 4
     for (int n = 0; n < N; ++n) {
       float* at = s + j * width + n * kLanes;
-      V p = exp2(hn::Sub(hn::LoadU(f32, at), top[n]));
+      V p = exp2(hn::MulSub(hn::LoadU(f32, at), hn::Set(f32, unit), top[n]));
       sum[n] = hn::Add(sum[n], p);
       if (factors) p = hn::Mul(p, hn::LoadU(f32, factors + j * width + n * kLanes));
       hn::StoreU(p, f32, at);
@@ -114,7 +115,7 @@ void forward_tile(const Scores& scores, const Sizes& sizes, ForwardState& state,
   const int64_t count = keys.end - keys.begin;
   V top[N];
   for (int n = 0; n < N; ++n) top[n] = hn::Set(f32, kNone);
-  tile_scores<N>(scores, state.q, block, keys, kind, sizes.key_width, room.scores, room.s, top);
+  const float unit = tile_scores<N>(scores, state.q, block, keys, kind, sizes.key_width, room.scores, room.s, top);
 
   const Rows v{block.v.data + (keys.begin - block.first) * block.v.stride, block.v.stride};
   bool careful = false;
@@ -125,8 +126,8 @@ void forward_tile(const Scores& scores, const Sizes& sizes, ForwardState& state,
   float* kept = room.scores.bias;
   if (careful) remember_kept<N>(room.s, count, kept);
   if (room.factors) dropout_factors(scores, state.q, keys, room.factors);
-  raise_top<N>(state, sizes.value_width, top);
-  exponentiate<N>(state, count, room.factors, room.s);
+  raise_top<N>(state, sizes.value_width, top, unit);
+  exponentiate<N>(state, count, unit, room.factors, room.s);
   if (careful) {
     add_values_carefully<N>(state.o, v, count, sizes.value_width, room.s, kept);
   } else {
@@ -150,16 +151,20 @@ inline void forward_step(const Scores& scores, const Sizes& sizes, ForwardState&
 struct RowEnd {
   float lse, factor;
 };
+// log(2^top · sum), rounded once where top is large.
+inline float natural_log(float top, float sum) {
+  return static_cast<float>(static_cast<double>(top) * 0.693147180559945309417 + static_cast<double>(logf(sum)));
+}
 inline RowEnd end_row(float top, float sum, const float* sink) {
   if (!sink) {
     if (top == kNone) return {kNone, 0};
-    return {top * kLn2 + logf(sum), 1 / sum};
+    return {natural_log(top, sum), 1 / sum};
   }
   const float logit = *sink * kLog2E, raised = logit > top ? logit : top;
   if (raised == kNone) return {kNone, 0};
   const float shrink = top == kNone ? 0 : exp2f(top - raised);
   const float all = sum * shrink + exp2f(logit - raised);
-  return {raised * kLn2 + logf(all), shrink / all};
+  return {natural_log(raised, all), shrink / all};
 }
 
 inline void store_lse(const View& lse, const Sequence& s, const QueryBlock& q, int lane, float value) {

@@ -2,7 +2,7 @@
 
 // s[(j - begin) · width + lane] = k · q (+ the euclidean squares); `top` gathers the largest of each lane.
 template <int N>
-HWY_INLINE void product_scores(const QueryBlock& q, const KeyBlock& block, KeySpan keys, int64_t key_width, float square,
+HWY_INLINE void product_scores(const QueryBlock& q, const KeyBlock& block, KeySpan keys, int64_t key_width, bool euclidean,
                                float* HWY_RESTRICT s, V (&top)[N]) {
   constexpr int64_t width = N * kLanes;
   const float* k = block.k.data + (keys.begin - block.first) * block.k.stride;
@@ -13,9 +13,9 @@ HWY_INLINE void product_scores(const QueryBlock& q, const KeyBlock& block, KeySp
 #pragma GCC unroll 8
       for (int n = 0; n < N; ++n) acc[r][n] = hn::Zero(f32);
     accumulate(acc, k + first * block.k.stride, block.k.stride, 1, q.columns, width, key_width);
-    if (square != 0) {
+    if (euclidean) {
       for (int r = 0; r < R; ++r) {
-        const V of_key = hn::Set(f32, square * block.offset[keys.begin - block.first + first + r]);
+        const V of_key = hn::Set(f32, -block.offset[keys.begin - block.first + first + r]);
         for (int n = 0; n < N; ++n) acc[r][n] = hn::Add(hn::Add(acc[r][n], hn::LoadU(f32, q.offset + n * kLanes)), of_key);
       }
     }
@@ -59,10 +59,10 @@ HWY_INLINE V add_bias(V score, V bias) {
   return hn::IfThenElse(hn::Eq(bias, none), none, hn::MulAdd(bias, hn::Set(f32, kLog2E), score));
 }
 
-// Applies cap, biases and masks to s in place; dropped pairs become -inf. `top` is gathered anew.
+// Multiplies s by `unit`, then applies cap, biases and masks, in place; dropped pairs become -inf. `top` is gathered anew.
 template <int N>
 HWY_INLINE void apply_scores(const Scores& scores, const QueryBlock& q, KeySpan keys, TileKind kind, const ScoreRoom& room,
-                             float* HWY_RESTRICT s, V (&top)[N]) {
+                             float* HWY_RESTRICT s, V (&top)[N], float unit = 1) {
   constexpr int64_t width = N * kLanes;
   const hn::ScalableTag<uint32_t> u32;
   const V none = hn::Set(f32, kNone);
@@ -83,7 +83,7 @@ HWY_INLINE void apply_scores(const Scores& scores, const QueryBlock& q, KeySpan 
     for (int n = 0; n < N; ++n) {
       const int lane = n * kLanes;
       float* at = s + row * width + lane;
-      V x = hn::LoadU(f32, at);
+      V x = hn::Mul(hn::LoadU(f32, at), hn::Set(f32, unit));
       if (cap > 0) {
         const V t = tanh(x);
         x = hn::Mul(t, hn::Set(f32, cap));
@@ -131,13 +131,18 @@ inline bool may_drop(const Scores& scores, TileKind kind) {
   return kind.pairs == Pairs::some || scores.relative || scores.bias;
 }
 
-// Final scores of the tile.
+// Scores of the tile, still to be multiplied by the number returned: the plain case leaves that to the exponential, where it
+// costs nothing and rounds once.
 template <int N>
-HWY_INLINE void tile_scores(const Scores& scores, const QueryBlock& q, const KeyBlock& block, KeySpan keys, TileKind kind,
-                            int64_t key_width, const ScoreRoom& room, float* s, V (&top)[N]) {
-  const float square = scores.similarity == Similarity::euclidean ? units_of(scores, q.head).square : 0;
-  product_scores<N>(q, block, keys, key_width, square, s, top);
-  if (has_pass(scores, kind)) apply_scores<N>(scores, q, keys, kind, room, s, top);
+HWY_INLINE float tile_scores(const Scores& scores, const QueryBlock& q, const KeyBlock& block, KeySpan keys, TileKind kind,
+                             int64_t key_width, const ScoreRoom& room, float* s, V (&top)[N]) {
+  const bool euclidean = scores.similarity == Similarity::euclidean;
+  const ScoreUnits units = units_of(scores, q.head);
+  const float unit = euclidean ? -units.square : units.query;
+  product_scores<N>(q, block, keys, key_width, euclidean, s, top);
+  if (!has_pass(scores, kind) && unit > 0) return unit;
+  apply_scores<N>(scores, q, keys, kind, room, s, top, unit);
+  return 1;
 }
 
 inline void load_keys(const RowSource& source, const Scores& scores, int64_t first, int64_t count, float* room, KeyBlock& block) {

@@ -38,14 +38,15 @@ struct RowStatistics {
   float* received;  // (Tk) or null
 };
 
-inline void add_statistics(const Reader& reader, KeySpan span, RowStatistics& out) {
+inline void add_statistics(const Reader& reader, KeySpan span, float unit, RowStatistics& out) {
   const QueryBlock& q = reader.q;
   const int64_t width = q.width();
   for (int64_t j = span.begin; j < span.end; ++j) {
-    const float* s = reader.s + (j - span.begin) * width;
+    float* s = reader.s + (j - span.begin) * width;
     V all = hn::Zero(f32);
     for (int v = 0; v < q.vectors; ++v) {
-      const V x = hn::LoadU(f32, s + v * kLanes), lse = hn::LoadU(f32, reader.lse + v * kLanes);
+      const V x = hn::Mul(hn::LoadU(f32, s + v * kLanes), hn::Set(f32, unit)), lse = hn::LoadU(f32, reader.lse + v * kLanes);
+      hn::StoreU(x, f32, s + v * kLanes);
       const V p = exp2(hn::Sub(x, lse));
       const V position = hn::Add(hn::Set(f32, static_cast<float>(q.position + v * kLanes - j)), hn::Iota(f32, 0));
       // A dropped pair and a lane without keys have an infinite surprise of weight 0.
@@ -111,7 +112,7 @@ inline void head_statistics(const AttentionStatisticsArgs& a, const Sizes& sizes
     memset(rows.entropy, 0, sizeof rows.entropy);
     memset(rows.distance, 0, sizeof rows.distance);
     rows.top.clear(reader.q.width());
-    for_tiles(a, sizes, reader, [&](KeySpan span) { add_statistics(reader, span, rows); });
+    for_tiles(a, sizes, reader, [&](KeySpan span, float unit) { add_statistics(reader, span, unit, rows); });
     write_statistics(a, reader, rows);
   }
   clear_statistics(a, n, head, top);

@@ -36,13 +36,13 @@ inline void read_queries(const Args& a, int64_t n, int64_t head, int64_t first, 
 }
 
 template <int N>
-void read_tile(const Scores& scores, int64_t key_width, const Reader& reader, const KeyBlock& block, KeySpan span, TileKind kind) {
+float read_tile(const Scores& scores, int64_t key_width, const Reader& reader, const KeyBlock& block, KeySpan span, TileKind kind) {
   V top[N];
   for (int n = 0; n < N; ++n) top[n] = hn::Set(f32, kNone);
-  tile_scores<N>(scores, reader.q, block, span, kind, key_width, reader.scores, reader.s, top);
+  return tile_scores<N>(scores, reader.q, block, span, kind, key_width, reader.scores, reader.s, top);
 }
 
-// Calls body(span) for every tile with kept pairs, its scores in reader.s.
+// Calls body(span, unit) for every tile with kept pairs: reader.s times unit are its scores.
 template <class Args, class Body>
 inline void for_tiles(const Args& a, const Sizes& sizes, Reader& reader, Body&& body) {
   const Sequence& s = a.sequences.data[reader.q.sequence];
@@ -55,11 +55,10 @@ inline void for_tiles(const Args& a, const Sizes& sizes, Reader& reader, Body&& 
     const TileKind kind = classify(a.scores, reader.q, span, reader.scores);
     if (kind.pairs == Pairs::none) continue;
     switch (reader.q.vectors) {
-      case 1: read_tile<1>(a.scores, sizes.key_width, reader, block, span, kind); break;
-      case 2: read_tile<2>(a.scores, sizes.key_width, reader, block, span, kind); break;
-      default: read_tile<3>(a.scores, sizes.key_width, reader, block, span, kind); break;
+      case 1: body(span, read_tile<1>(a.scores, sizes.key_width, reader, block, span, kind)); break;
+      case 2: body(span, read_tile<2>(a.scores, sizes.key_width, reader, block, span, kind)); break;
+      default: body(span, read_tile<3>(a.scores, sizes.key_width, reader, block, span, kind)); break;
     }
-    body(span);
   }
 }
 
@@ -72,12 +71,12 @@ inline float* weight_row(const AttentionWeightsArgs& a, int64_t n, int64_t head,
 inline void write_weights(const AttentionWeightsArgs& a, const Sizes& sizes, int64_t n, int64_t head, int64_t at, int64_t count, Reader& reader) {
   read_queries(a, n, a.heads[head], a.rows[at], count, reader);
   const int64_t width = reader.q.width();
-  for_tiles(a, sizes, reader, [&](KeySpan span) {
+  for_tiles(a, sizes, reader, [&](KeySpan span, float unit) {
     for (int v = 0; v < reader.q.vectors; ++v) {
       const V lse = hn::LoadU(f32, reader.lse + v * kLanes);
       for (int64_t j = 0; j < span.end - span.begin; ++j) {
         float* p = reader.s + j * width + v * kLanes;
-        hn::StoreU(exp2(hn::Sub(hn::LoadU(f32, p), lse)), f32, p);
+        hn::StoreU(exp2(hn::MulSub(hn::LoadU(f32, p), hn::Set(f32, unit), lse)), f32, p);
       }
       float* rows[kLanes];
       for (int r = 0; r < kLanes; ++r) {

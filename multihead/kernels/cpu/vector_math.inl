@@ -40,13 +40,15 @@ HWY_INLINE V power_of_two(V n) {
   return hn::BitCast(f32, hn::ShiftLeft<23>(exponent));
 }
 
-// 2^t. -inf gives 0, NaN stays NaN. Below 2^-126 rungs without vscalef give 0. t <= 127.
+// 2^t for t <= 127. NaN stays NaN. Below 2^-126 it is 0: a product with a subnormal number takes Intel's cores some 150
+// cycles (ALiBi in f32: 3.2 times the time of the plain case on Sapphire Rapids before, 2026-11).
 HWY_INLINE V exp2(V t) {
+  const V low = hn::Set(f32, -126.0f);
 #if HWY_TARGET <= HWY_AVX3
   const V fraction{_mm512_reduce_ps(t.raw, 1 | 8)};
-  return V{_mm512_scalef_ps(polynomial(kExp2Unit, fraction).raw, t.raw)};
+  const __mmask16 normal = _mm512_cmp_ps_mask(t.raw, low.raw, _CMP_NLT_UQ);
+  return V{_mm512_maskz_scalef_ps(normal, polynomial(kExp2Unit, fraction).raw, t.raw)};
 #else
-  const V low = hn::Set(f32, -126.0f);
   const V clamped = hn::Max(low, t);
   const V n = hn::Round(clamped);
   const V p = hn::Mul(polynomial(kExp2Half, hn::Sub(clamped, n)), power_of_two(n));
