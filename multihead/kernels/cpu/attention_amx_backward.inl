@@ -222,6 +222,7 @@ struct GradPipe {
     GradSlices slices{_mm512_set1_ps(now.step.factor),
                       {_mm512_load_ps(block.lse), _mm512_load_ps(block.lse + 16)},
                       {_mm512_load_ps(block.delta), _mm512_load_ps(block.delta + 16)},
+                      {live_lanes(_mm512_load_ps(block.lse)), live_lanes(_mm512_load_ps(block.lse + 16))},
                       s, dp, p_left(now), ds_left(now), ds_right(now)};
     if constexpr (kNext && KS != 0) {
       Beside<GradSlices, kItemSlices, 8 * (KS + VS)> beat{slices};
@@ -252,7 +253,7 @@ struct GradPipe {
     if (a.scores.cap > 0) {
       const int64_t count = (now.step.keys.end - now.step.keys.begin) * kTileQueries;
       for (int64_t n = 0; n < count; n += 16)
-        _mm512_storeu_ps(ds + n, _mm512_mul_ps(_mm512_loadu_ps(ds + n), _mm512_loadu_ps(scores.slope + n)));
+        _mm512_storeu_ps(ds + n, times(_mm512_loadu_ps(ds + n), _mm512_loadu_ps(scores.slope + n)));
     }
     if (a.scores.similarity == Similarity::euclidean) sum_item(block, room.ds, a.scores.scale[q.head], keys.column_sum + offset);
     pack_item(block, room, keys.into_dq + offset, p_left(now), ds_left(now), ds_right(now));

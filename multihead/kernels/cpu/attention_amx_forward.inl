@@ -78,7 +78,7 @@ inline void start_tile_queries(const AttentionForwardArgs& a, const TileSizes& t
   const float sink = a.scores.sink ? a.scores.sink[block.q.head] * kLog2E : kNone;
   for (int r = 0; r < kTileQueries; ++r) {
     block.top[r] = sink == kNone ? kLowest : sink;
-    block.sum[r] = sink == kNone ? 0.0f : 1.0f;
+    block.sum[r] = sink == kNone ? 0.0f : kMeanCut;
   }
 }
 
@@ -126,8 +126,9 @@ inline void finish_tile_queries(const AttentionForwardArgs& a, const Sequence& s
   alignas(64) float factor[kTileQueries];
   for (int r = 0; r < kTileQueries; ++r) {
     const bool empty = state.sum[r] == 0;
-    factor[r] = empty ? 0 : scale / state.sum[r];
-    if (r < q.count) store_lse(a.lse, s, q, r, empty ? kNone : state.top[r] * kLn2 + logf(state.sum[r]));
+    const float sum = state.sum[r] / kMeanCut;
+    factor[r] = empty ? 0 : scale / sum;
+    if (r < q.count) store_lse(a.lse, s, q, r, empty ? kNone : state.top[r] * kLn2 + logf(sum));
   }
   const int64_t width = t.sizes.value_width;
   for (int half = 0; half < 2; ++half) {

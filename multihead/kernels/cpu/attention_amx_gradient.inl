@@ -41,9 +41,18 @@ HWY_INLINE __m512i upper_halves(__m512 first, __m512 second) {
 // Where block `block` of a span puts the words of key `key` of an item, as a row of a left operand.
 HWY_INLINE int64_t left_row(int64_t key, int64_t block) { return (key / 16 * kSpanBlocks + block) * kTileFloats + key % 16 * 16; }
 
+// A dropped pair, or one of a row without keys, has neither weight nor gradient, whatever lse, delta and dp are there.
+HWY_INLINE __mmask16 live_lanes(__m512 lse) { return _mm512_cmp_ps_mask(lse, _mm512_set1_ps(-kNone), _CMP_NEQ_UQ); }
+HWY_INLINE __mmask16 kept_pairs(__mmask16 live, __m512 score) { return _mm512_mask_cmp_ps_mask(live, score, _mm512_set1_ps(kNone), _CMP_NEQ_UQ); }
+// x · by; 0 stays 0, whatever the factor of a dropped pair is.
+HWY_INLINE __m512 times(__m512 x, __m512 by) {
+  return _mm512_maskz_mul_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NEQ_UQ), x, by);
+}
+
 // p and ds of an item in slices of two keys, straight from products to operands: no option but masks.
 struct GradSlices {
   __m512 factor, lse[2], delta[2];
+  __mmask16 live[2];
   const float *s, *dp;
   uint32_t *p_left, *ds_left, *ds_right;  // of this item's block
   int done = 0;
@@ -55,10 +64,9 @@ struct GradSlices {
 #pragma GCC unroll 2
       for (int half = 0; half < 2; ++half) {
         const int64_t at = (2 * n + key) * kTileQueries + 16 * half;
-        const __m512 t = _mm512_fmsub_ps(_mm512_load_ps(s + at), factor, lse[half]);
-        const __m512 x = short_exp2(t, 1.0f);
-        // A dropped pair has no gradient, whatever dp is there.
-        const __mmask16 kept = _mm512_cmp_ps_mask(t, _mm512_set1_ps(kNone), _CMP_NEQ_UQ);
+        const __m512 score = _mm512_load_ps(s + at);
+        const __mmask16 kept = kept_pairs(live[half], score);
+        const __m512 x = _mm512_maskz_mov_ps(kept, short_exp2(_mm512_fmsub_ps(score, factor, lse[half]), 1.0f));
         ds[key][half] = round_up_half(_mm512_maskz_mul_ps(kept, x, _mm512_sub_ps(_mm512_load_ps(dp + at), delta[half])));
         p[key][half] = round_up_half(x);
       }
@@ -80,9 +88,10 @@ inline void weigh_item(const Scores& scores, const TileGradBlock& block, const T
   const __m512 factor = _mm512_set1_ps(item.factor);
   for (int64_t at = 0; at < kItemKeys * kTileQueries; at += 16) {
     const int64_t lane = at % kTileQueries;
-    const __m512 t = _mm512_fmsub_ps(_mm512_load_ps(s + at), factor, _mm512_load_ps(block.lse + lane));
-    const __m512 p = short_exp2(t, 1.0f), by = dropping ? _mm512_load_ps(room.factors + at) : _mm512_set1_ps(1.0f);
-    const __mmask16 kept = _mm512_cmp_ps_mask(t, _mm512_set1_ps(kNone), _CMP_NEQ_UQ);
+    const __m512 score = _mm512_load_ps(s + at), lse = _mm512_load_ps(block.lse + lane);
+    const __mmask16 kept = kept_pairs(live_lanes(lse), score);
+    const __m512 p = _mm512_maskz_mov_ps(kept, short_exp2(_mm512_fmsub_ps(score, factor, lse), 1.0f));
+    const __m512 by = dropping ? _mm512_load_ps(room.factors + at) : _mm512_set1_ps(1.0f);
     const __m512 above = _mm512_fmsub_ps(_mm512_load_ps(dp + at), by, _mm512_load_ps(block.delta + lane));
     _mm512_store_ps(room.p + at, _mm512_mul_ps(p, by));
     _mm512_store_ps(room.ds + at, _mm512_maskz_mul_ps(kept, p, above));
@@ -94,8 +103,8 @@ inline void pack_item(const TileGradBlock& block, const TileGradRoom& room, cons
                       uint32_t* ds_right) {
   for (int64_t key = 0; key < kItemKeys; ++key) {
     const float *p = room.p + key * kTileQueries, *ds = room.ds + key * kTileQueries;
-    const __m512 low = _mm512_mul_ps(_mm512_load_ps(ds), _mm512_load_ps(block.into_dk));
-    const __m512 high = _mm512_mul_ps(_mm512_load_ps(ds + 16), _mm512_load_ps(block.into_dk + 16));
+    const __m512 low = times(_mm512_load_ps(ds), _mm512_load_ps(block.into_dk));
+    const __m512 high = times(_mm512_load_ps(ds + 16), _mm512_load_ps(block.into_dk + 16));
     const int64_t row = left_row(key, 0);
     _mm512_store_si512(p_left + row, upper_halves(round_up_half(_mm512_load_ps(p)), round_up_half(_mm512_load_ps(p + 16))));
     _mm512_store_si512(ds_left + row, upper_halves(round_up_half(low), round_up_half(high)));
@@ -103,8 +112,8 @@ inline void pack_item(const TileGradBlock& block, const TileGradRoom& room, cons
   for (int64_t key = 0; key < kItemKeys; key += 2) {
     for (int half = 0; half < 2; ++half) {
       const float* ds = room.ds + key * kTileQueries + 16 * half;
-      const __m512 first = _mm512_mul_ps(_mm512_load_ps(ds), _mm512_set1_ps(into_dq[key]));
-      const __m512 second = _mm512_mul_ps(_mm512_load_ps(ds + kTileQueries), _mm512_set1_ps(into_dq[key + 1]));
+      const __m512 first = times(_mm512_load_ps(ds), _mm512_set1_ps(into_dq[key]));
+      const __m512 second = times(_mm512_load_ps(ds + kTileQueries), _mm512_set1_ps(into_dq[key + 1]));
       _mm512_store_si512(ds_right + key / 32 * kSpanBlocks * kSlotWords + half * kTileFloats + key % 32 / 2 * 16,
                          truncate_pairs(round_up_half(first), round_up_half(second)));
     }
