@@ -80,3 +80,9 @@ void finish_rows(const GemmArgs& args, const float* sums, int64_t width, int64_t
   const Finish<Y> finish(args, column, columns);
   for (int64_t r = 0; r < rows; ++r) finish.row(sums + r * width, row + r);
 }
+
+inline void finish_panel(const GemmArgs& args, const float* sums, int64_t width, int64_t row, int64_t rows,
+                         int64_t column, int64_t columns) {
+  const auto finish = args.y.dtype == DType::bf16 ? finish_rows<bf16> : finish_rows<float>;
+  finish(args, sums, width, row, rows, column, columns);
+}

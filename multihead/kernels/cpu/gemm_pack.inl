@@ -14,6 +14,16 @@ constexpr int64_t steps_of(int64_t depth) {
   return sizeof(T) == 4 ? depth : (depth + 1) / 2;
 }
 
+// Words as what they hold: f32, or pairs.
+template <class T>
+auto typed_words(const uint32_t* words) {
+  if constexpr (sizeof(T) == 4) {
+    return reinterpret_cast<const float*>(words);
+  } else {
+    return words;
+  }
+}
+
 HWY_INLINE uint32_t word_of(const float* at, int64_t, bool) {
   uint32_t word;
   memcpy(&word, at, 4);
@@ -102,19 +112,30 @@ HWY_INLINE void pack_columns(const Lines<float>& in, int64_t depth, int64_t coun
   }
 }
 
+// Lines [first, count) as far as they fill vectors of D; where they end.
+template <class D>
+HWY_INLINE int64_t pair_columns(D d, const uint16_t* early, const uint16_t* late, int64_t first, int64_t count,
+                                uint32_t* to) {
+  const hn::Rebind<uint16_t, D> half;
+  constexpr int64_t kStep = hn::MaxLanes(d);
+  int64_t c = first;
+  for (; c + kStep <= count; c += kStep) {
+    const auto low = hn::PromoteTo(d, hn::LoadU(half, early + c));
+    const auto high = hn::PromoteTo(d, hn::LoadU(half, late + c));
+    hn::StoreU(hn::Or(low, hn::ShiftLeft<16>(high)), d, to + c);
+  }
+  return c;
+}
+
 HWY_INLINE void pack_columns(const Lines<bf16>& in, int64_t depth, int64_t count, int64_t width, uint32_t* out) {
-  const hn::ScalableTag<uint32_t> u32;
-  const hn::Rebind<uint16_t, F> half;
-  const int64_t whole = count / kLanes * kLanes;
+  int64_t whole = 0;
   for (int64_t s = 0; s < depth / 2; ++s) {
     const uint16_t* early = &in(2 * s, 0)->bits;
     const uint16_t* late = &in(2 * s + 1, 0)->bits;
     uint32_t* to = out + s * width;
-    for (int64_t c = 0; c < whole; c += kLanes) {
-      const auto low = hn::PromoteTo(u32, hn::LoadU(half, early + c));
-      const auto high = hn::PromoteTo(u32, hn::LoadU(half, late + c));
-      hn::StoreU(hn::Or(low, hn::ShiftLeft<16>(high)), u32, to + c);
-    }
+    whole = pair_columns(hn::ScalableTag<uint32_t>(), early, late, 0, count, to);
+    if constexpr (kLanes == 16) whole = pair_columns(hn::CappedTag<uint32_t, 8>(), early, late, whole, count, to);
+    whole = pair_columns(hn::CappedTag<uint32_t, 4>(), early, late, whole, count, to);
   }
   pack_one_by_one(in, depth, depth / 2, 0, whole, width, out);
   pack_one_by_one(in, depth, 0, whole, count, width, out);

@@ -3,9 +3,6 @@
 //
 // The order of every element's sum is that of gemm.inl: blocks of kBlockDepth, ascending inside and among them.
 
-// Depth of a block: the sum of a block starts from zero, sums of blocks are added in ascending order.
-constexpr int64_t kBlockDepth = 256;
-
 // Columns of one task: runs of 1 or 2 KB in each row of w, and sums of 8 rows in 2 · 16 KB.
 constexpr int64_t kStreamColumns = 512;
 // Rows of w taken together, so that a sum is loaded and stored once for all of them.
@@ -78,11 +75,7 @@ void stream_columns(const GemmArgs& args, const float* a, int64_t rows, int64_t 
   }
   for (int64_t c = 0; c < columns; c += kPanelWidth) {
     const int64_t some = smaller(kPanelWidth, columns - c);
-    if (args.y.dtype == DType::bf16) {
-      finish_rows<bf16>(args, sums + c, kStreamColumns, 0, rows, column + c, some);
-    } else {
-      finish_rows<float>(args, sums + c, kStreamColumns, 0, rows, column + c, some);
-    }
+    finish_panel(args, sums + c, kStreamColumns, 0, rows, column + c, some);
   }
 }
 
