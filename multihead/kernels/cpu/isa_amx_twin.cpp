@@ -3,6 +3,8 @@
 
 #include "multihead/kernels/cpu/rung_headers.h"
 
+static_assert(HWY_TARGET == HWY_AVX3, "the flags of this rung select another Highway target than the one it is named for");
+
 namespace mh::kernels {
 namespace {
 
