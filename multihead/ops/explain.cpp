@@ -55,8 +55,24 @@ int64_t touched_bytes(const AttentionPlan& plan, DType type) {
   return bytes + static_cast<int64_t>(plan.relative.size() * sizeof(float)) + elements(plan.mixing.matrix);
 }
 
-// An upper estimate of what kernels take: per thread one block of 512 keys widened with its scores, and partial
-// results.
+// The threads' scratch grows by blocks of 2 MiB.
+int64_t scratch_blocks(int64_t bytes) {
+  constexpr int64_t block = int64_t{2} << 20;
+  return (bytes + block - 1) / block * block;
+}
+
+// Results of runs of keys that are joined at the end: decode's chunks, or 8192 keys each where forward has 64 rows or
+// less.
+int64_t partial_bytes(const AttentionPlan& plan, Route route) {
+  int64_t rows = 0;
+  for (const kernels::Sequence& s : plan.sequences) {
+    if (route != Route::forward) rows += kernels::decode_chunks(s.k_len) * s.q_len;
+    if (s.q_len <= 64 && s.k_len >= 16384) rows += (s.k_len + 8191) / 8192 * 128;
+  }
+  return rows * plan.size.H * (plan.size.Dv + 2) * size_of(DType::f32);
+}
+
+// An upper estimate: each thread widens a block of 512 keys and holds its scores; AMX packs keys and values.
 int64_t scratch_bytes(const AttentionPlan& plan, Route route) {
   const detail::AttentionSizes& s = plan.size;
   const int64_t f32 = size_of(DType::f32);
@@ -64,16 +80,12 @@ int64_t scratch_bytes(const AttentionPlan& plan, Route route) {
     const int64_t rows = detail::composed_rows(s.H, s.Tq, s.Tk);
     return plan.bytes() + f32 * (2 * s.H * rows * s.Tk + s.H * rows * s.Dk + 2 * s.Hkv * s.Tk * (s.Dk + s.Dv));
   }
-  int64_t bytes = plan.bytes() + threads() * f32 * (512 * (s.Dk + s.Dv + 256) + 128 * (s.Dk + s.Dv));
-  if (route != Route::forward) {
-    for (const kernels::Sequence& sequence : plan.sequences) {
-      bytes += kernels::decode_chunks(sequence.k_len) * s.H * sequence.q_len * (s.Dv + 2) * f32;
-    }
-  }
+  int64_t shared = partial_bytes(plan, route) + static_cast<int64_t>(plan.sequences.size()) * 64;
   if (kernels::rung() == kernels::Rung::amx && plan.q.dtype == DType::bf16) {
-    bytes += s.batch * s.Hkv * s.keys * (s.Dk + s.Dv + 64) * size_of(DType::bf16);
+    shared += s.batch * s.Hkv * (s.keys + 64) * (s.Dk + s.Dv + 64) * size_of(DType::bf16);
   }
-  return bytes;
+  const int64_t own = scratch_blocks(f32 * (512 * (s.Dk + s.Dv + 256) + 128 * (s.Dk + s.Dv)));
+  return plan.bytes() + threads() * own + scratch_blocks(shared);
 }
 
 std::string why_not_faster(const AttentionPlan& plan, Route route) {

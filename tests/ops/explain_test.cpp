@@ -1,6 +1,7 @@
 // What explain says, and that it is so.
 #include <gtest/gtest.h>
 
+#include "multihead/base/scratch.h"
 #include "multihead/ops/attention.h"
 #include "multihead/ops/kv_cache.h"
 #include "multihead/ops/machine.h"
@@ -75,6 +76,21 @@ TEST(Explain, ScratchDoesNotGrowWithThePairs) {
   const Tensor far = wrap(&one, {1, 1, 1000000, 1}, {0, 0, 0, 1}, DType::f32);
   const Tensor few = wrap(&one, {1, 1, 64, 1}, {0, 0, 0, 1}, DType::f32);
   EXPECT_LT(explain(few, far, far).scratch, 100 << 20);
+}
+
+TEST(Explain, ScratchCoversWhatACallTakes) {
+  const auto covers = [](const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
+    const int64_t before = scratch_use().now;
+    attention(q, k, v, options);
+    const Explanation said = explain(q, k, v, options);
+    EXPECT_LE(scratch_use().now - before, said.scratch) << said.text();
+  };
+  covers(kQ, kK, kV, {.dropout = {0.5f, 1}});
+  for (const DType type : {DType::f32, DType::bf16}) {
+    covers(randn({1, 2, 1, 64}, 1, type), randn({1, 1, 20000, 64}, 2, type), randn({1, 1, 20000, 64}, 3, type), {});
+    covers(randn({1, 1, 64, 64}, 1, type), randn({1, 1, 20000, 64}, 2, type), randn({1, 1, 20000, 64}, 3, type), {});
+    covers(randn({1, 2, 200, 512}, 1, type), randn({1, 1, 200, 512}, 2, type), randn({1, 1, 200, 512}, 3, type), {});
+  }
 }
 
 TEST(Explain, ALowerRungThanTheMachineHasIsNamed) {
