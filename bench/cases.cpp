@@ -37,8 +37,13 @@ void add_plain(std::vector<Case>& cases, const ThreadChoice& choice) {
               if (threads > 1 && !choice.every_case && (!headline || D != 64)) continue;
               s.Dk = s.Dv = D;
               cases.push_back({.name = fmt::format("t{}_d{}{}", s.Tq, D, causal ? "_causal" : ""),
-                               .dtype = dtype, .pass = pass, .sizes = s, .feature = causal ? "causal" : "plain",
-                               .threads = threads, .quick = quick_plain(s, causal, pass, threads), .comparison = {}});
+                               .dtype = dtype,
+                               .pass = pass,
+                               .sizes = s,
+                               .feature = causal ? "causal" : "plain",
+                               .threads = threads,
+                               .quick = quick_plain(s, causal, pass, threads),
+                               .comparison = {}});
             }
 }
 
@@ -61,8 +66,10 @@ void add_costs(std::vector<Case>& cases, const ThreadChoice& choice) {
     if (each.name == "plain" || each.name == "causal") continue;
     const bool structural = each.mask == "window" || each.mask == "documents";
     const Sizes s = square(1, 8, structural ? 2048 : 1024, 64);
-    const bool quick = each.name == "dense_mask" || each.name == "alibi" || each.name == "dropout_0.1" || each.name == "window_256";
-    add_cost(cases, {.name = each.name, .sizes = s, .feature = each.name, .quick = quick, .comparison = Comparison{s, false}},
+    const bool quick =
+        each.name == "dense_mask" || each.name == "alibi" || each.name == "dropout_0.1" || each.name == "window_256";
+    add_cost(cases,
+             {.name = each.name, .sizes = s, .feature = each.name, .quick = quick, .comparison = Comparison{s, false}},
              choice);
   }
   const auto reshaped = [&](std::string name, Sizes s, Sizes plain, bool by_time) {
@@ -95,15 +102,22 @@ void add_decode(std::vector<Case>& cases, const ThreadChoice& choice) {
     for (const Heads& heads : shapes)
       for (int64_t keys : heads.keys)
         for (int threads : choice.counts) {
-          const bool quick = keys <= 32768 && (threads == 1 ? heads.H == 8 && keys == 4096 : heads.H == 1 && keys == 32768 && dtype == DType::f32);
+          const bool quick = keys <= 32768 && (threads == 1 ? heads.H == 8 && keys == 4096
+                                                            : heads.H == 1 && keys == 32768 && dtype == DType::f32);
           const Sizes s{.B = 1, .H = heads.H, .Hkv = heads.Hkv, .Tq = 1, .Tk = keys, .Dk = 128, .Dv = 128};
-          cases.push_back({.name = fmt::format("decode_h{}_{}_t{}", heads.H, heads.Hkv, keys), .dtype = dtype,
-                           .pass = Pass::decode, .sizes = s, .threads = threads, .quick = quick, .comparison = {}});
+          cases.push_back({.name = fmt::format("decode_h{}_{}_t{}", heads.H, heads.Hkv, keys),
+                           .dtype = dtype,
+                           .pass = Pass::decode,
+                           .sizes = s,
+                           .threads = threads,
+                           .quick = quick,
+                           .comparison = {}});
         }
 }
 
 double operations_per_pair(const Case& c) {
-  const auto H = static_cast<double>(c.sizes.H), Dk = static_cast<double>(c.sizes.Dk), Dv = static_cast<double>(c.sizes.Dv);
+  const auto H = static_cast<double>(c.sizes.H), Dk = static_cast<double>(c.sizes.Dk),
+             Dv = static_cast<double>(c.sizes.Dv);
   return c.pass == Pass::backward ? 2 * H * (3 * Dk + 2 * Dv) : 2 * H * (Dk + Dv);
 }
 
@@ -147,8 +161,12 @@ std::vector<Case> gemm_cases(const ThreadChoice& threads) {
   for (DType dtype : {DType::f32, DType::bf16})
     for (const Product& p : products)
       for (int t : threads.counts)
-        cases.push_back({.name = fmt::format("gemm_{}x{}x{}", p.M, p.N, p.K), .dtype = dtype, .pass = Pass::gemm,
-                         .sizes = {.Tq = p.M, .Tk = p.N, .Dk = p.K, .Dv = 0}, .threads = t, .quick = p.quick && t == 1,
+        cases.push_back({.name = fmt::format("gemm_{}x{}x{}", p.M, p.N, p.K),
+                         .dtype = dtype,
+                         .pass = Pass::gemm,
+                         .sizes = {.Tq = p.M, .Tk = p.N, .Dk = p.K, .Dv = 0},
+                         .threads = t,
+                         .quick = p.quick && t == 1,
                          .comparison = {}});
   return cases;
 }

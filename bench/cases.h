@@ -31,7 +31,7 @@ struct Feature {
 const std::vector<Feature>& features();
 const Feature& feature(std::string_view name);
 
-// What a case with an option is compared with: sizes whose plain call stands beside it, by time or by time per operation.
+// The plain call that stands beside a case with an option; compared by time, or by time per operation.
 struct Comparison {
   Sizes plain;
   bool by_time = false;
@@ -48,13 +48,13 @@ struct Case {
   std::optional<Comparison> comparison;
 };
 
-// Floating-point operations: 2·(Dk + Dv) a kept pair forward, 2·(3·Dk + 2·Dv) backward; causal counts half of all pairs.
+// Floating-point operations: 2·(Dk + Dv) a kept pair forward, 2·(3·Dk + 2·Dv) backward; causal keeps half of all pairs.
 double operations(const Case& c);
 // The same for the pairs of touched tiles: what a mask that skips tiles must cost in proportion to.
 double touched_operations(const Case& c);
 
-// Numbers of threads to measure with. Unless every case is wanted with each, more than one thread is for the few cases that
-// tell how the work scales.
+// Numbers of threads to measure with. Unless every case is wanted with each, more than one thread is for the few cases
+// that tell how the work scales.
 struct ThreadChoice {
   std::vector<int> counts{1};
   bool every_case = false;

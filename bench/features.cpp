@@ -8,11 +8,15 @@ namespace {
 
 constexpr int64_t kWindow = 256, kDocuments = 8;
 
-double all_pairs(const Sizes& s) { return static_cast<double>(s.B) * static_cast<double>(s.Tq) * static_cast<double>(s.Tk); }
+double all_pairs(const Sizes& s) {
+  return static_cast<double>(s.B) * static_cast<double>(s.Tq) * static_cast<double>(s.Tk);
+}
 double half_pairs(const Sizes& s) { return all_pairs(s) / 2; }
 
 int64_t kept_length(const Sizes& s) { return s.Tk * 2 / 3; }
-double length_pairs(const Sizes& s) { return all_pairs(s) * static_cast<double>(kept_length(s)) / static_cast<double>(s.Tk); }
+double length_pairs(const Sizes& s) {
+  return all_pairs(s) * static_cast<double>(kept_length(s)) / static_cast<double>(s.Tk);
+}
 
 double window_pairs(const Sizes& s) {
   double sum = 0;
@@ -26,7 +30,8 @@ constexpr int64_t kTile = 64;
 int64_t tiles_up(int64_t n) { return (n + kTile - 1) / kTile * kTile; }
 
 double length_tiles(const Sizes& s) {
-  return static_cast<double>(s.B) * static_cast<double>(s.Tq) * static_cast<double>(std::min(tiles_up(kept_length(s)), s.Tk));
+  return static_cast<double>(s.B) * static_cast<double>(s.Tq) *
+         static_cast<double>(std::min(tiles_up(kept_length(s)), s.Tk));
 }
 
 double window_tiles(const Sizes& s) {
@@ -64,7 +69,8 @@ AttentionOptions dense_mask(const Sizes& s, DType) {
 }
 
 AttentionOptions key_lengths(const Sizes& s, DType) {
-  return with_mask(lengths(tensor(std::vector<int32_t>(static_cast<size_t>(s.B), static_cast<int32_t>(kept_length(s))), {s.B})));
+  return with_mask(
+      lengths(tensor(std::vector<int32_t>(static_cast<size_t>(s.B), static_cast<int32_t>(kept_length(s))), {s.B})));
 }
 
 AttentionOptions document_ids(const Sizes& s, DType) {
@@ -121,7 +127,8 @@ std::vector<Feature> make_features() {
       {"causal", "causal", [](const Sizes&, DType) { return with_mask(causal()); }, half_pairs, half_pairs},
       {"dense_mask", "dense", dense_mask, all_pairs, all_pairs},
       {"key_lengths", "lengths", key_lengths, length_pairs, length_tiles},
-      {"window_256", "window", [](const Sizes&, DType) { return with_mask(window(kWindow - 1, 0)); }, window_pairs, window_tiles},
+      {"window_256", "window", [](const Sizes&, DType) { return with_mask(window(kWindow - 1, 0)); }, window_pairs,
+       window_tiles},
       {"documents_8", "documents", document_ids, document_pairs, document_pairs},
       {"dense_bias", "none", dense_bias, all_pairs, all_pairs},
       {"alibi", "none", alibi, all_pairs, all_pairs},

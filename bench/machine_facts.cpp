@@ -97,8 +97,10 @@ std::string slug(const MachineFacts& facts) {
   std::string out;
   for (char c : facts.cpu.model.empty() ? facts.architecture : facts.cpu.model) {
     const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0;
-    if (plain) out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    else if (!out.empty() && out.back() != '-') out += '-';
+    if (plain)
+      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    else if (!out.empty() && out.back() != '-')
+      out += '-';
   }
   while (!out.empty() && out.back() == '-') out.pop_back();
   return facts.family > 0 ? fmt::format("{}-f{}-m{}", out, facts.family, facts.model_number) : out;
@@ -119,7 +121,8 @@ nlohmann::ordered_json to_json(const MachineFacts& facts) {
   out["huge_pages"] = facts.huge_pages;
   out["caches"] = nlohmann::ordered_json::array();
   for (const CacheInfo& cache : facts.cpu.caches)
-    out["caches"].push_back({{"level", cache.level}, {"type", cache.type}, {"bytes", cache.bytes}, {"shared_by", cache.shared_by}});
+    out["caches"].push_back(
+        {{"level", cache.level}, {"type", cache.type}, {"bytes", cache.bytes}, {"shared_by", cache.shared_by}});
   out["instructions"] = nlohmann::ordered_json::object();
   for (const InstructionSet& set : facts.instructions) out["instructions"][set.name] = set.present;
   out["threads"] = threads();

@@ -45,8 +45,8 @@ Prepared prepare_attention(const Case& c) {
 
 Prepared prepare_decode(const Case& c) {
   const Sizes& s = c.sizes;
-  auto cache = std::make_shared<KVCache>(KVCacheOptions{.batch = s.B, .key_heads = s.Hkv, .key_width = s.Dk, .value_width = s.Dv,
-                                                        .capacity = s.Tk, .dtype = c.dtype});
+  auto cache = std::make_shared<KVCache>(KVCacheOptions{
+      .batch = s.B, .key_heads = s.Hkv, .key_width = s.Dk, .value_width = s.Dv, .capacity = s.Tk, .dtype = c.dtype});
   // The same keys again and again: drawing 256 MiB of them would take longer than the measurement.
   constexpr int64_t kBlock = 4096;
   const Tensor k = randn({s.B, s.Hkv, kBlock, s.Dk}, 2), v = randn({s.B, s.Hkv, kBlock, s.Dv}, 3);

@@ -51,10 +51,11 @@ Json merged(const Json& earlier, const Json& fresh) {
 std::string page_row(const Json& row) {
   const auto number = [&](const char* key) { return row.value(key, 0.0); };
   const auto size = [&](const char* key) { return row.value(key, int64_t{0}); };
-  return fmt::format("| {} | {} | {} | {} | {}/{} | {}:{} | {}:{} | {} | {} | {} | {:.4g} {} | {:.3f} | {:.3f} |\n", row.value("case", ""),
-                     row.value("dtype", ""), row.value("pass", ""), size("B"), size("H"), size("Hkv"), size("Tq"), size("Tk"),
-                     size("Dk"), size("Dv"), row.value("mask", ""), size("threads"), row.value("rung", ""), number("rate"),
-                     row.value("unit", ""), number("fraction"), number("fraction_p90"));
+  return fmt::format("| {} | {} | {} | {} | {}/{} | {}:{} | {}:{} | {} | {} | {} | {:.4g} {} | {:.3f} | {:.3f} |\n",
+                     row.value("case", ""), row.value("dtype", ""), row.value("pass", ""), size("B"), size("H"),
+                     size("Hkv"), size("Tq"), size("Tk"), size("Dk"), size("Dv"), row.value("mask", ""),
+                     size("threads"), row.value("rung", ""), number("rate"), row.value("unit", ""), number("fraction"),
+                     number("fraction_p90"));
 }
 
 std::string page(const Json& report) {
@@ -62,15 +63,17 @@ std::string page(const Json& report) {
   std::string out = fmt::format("# {}\n\n", machine.value("cpu", "unknown CPU"));
   out += fmt::format(
       "Written by `multihead bench … --record`. Family {}, model {}, {} CPUs allowed, rung {}, multihead {}.\n"
-      "A fraction is the rate over that of the reference loop around each trial (multiply-adds, tile products, or a plain read\n"
+      "A fraction is the rate over that of the reference loop around each trial (multiply-adds, tile products, or a "
+      "plain read\n"
       "of the same memory); the median and the 90th percentile of the trials are given.\n\n",
-      machine.value("family", 0), machine.value("model", 0), machine.value("cpus_allowed", 0), machine.value("rung", ""),
-      report.value("version", ""));
+      machine.value("family", 0), machine.value("model", 0), machine.value("cpus_allowed", 0),
+      machine.value("rung", ""), report.value("version", ""));
   out += "| threads | f32 FMA GFLOP/s | bf16 tiles GFLOP/s | read L2 | L3 | DRAM GB/s |\n|---|---|---|---|---|---|\n";
   for (const Json& limit : report.at("limits"))
-    out += fmt::format("| {} | {:.4g} | {} | {:.4g} | {:.4g} | {:.4g} |\n", limit.value("threads", 1), limit.value("fma_gflops", 0.0),
-                       limit.contains("tile_gflops") ? fmt::format("{:.4g}", limit.value("tile_gflops", 0.0)) : "none",
-                       limit.value("read_l2_gbs", 0.0), limit.value("read_l3_gbs", 0.0), limit.value("read_dram_gbs", 0.0));
+    out += fmt::format(
+        "| {} | {:.4g} | {} | {:.4g} | {:.4g} | {:.4g} |\n", limit.value("threads", 1), limit.value("fma_gflops", 0.0),
+        limit.contains("tile_gflops") ? fmt::format("{:.4g}", limit.value("tile_gflops", 0.0)) : "none",
+        limit.value("read_l2_gbs", 0.0), limit.value("read_l3_gbs", 0.0), limit.value("read_dram_gbs", 0.0));
   out += "\n| case | dtype | pass | B | H/Hkv | Tq:Tk | Dk:Dv | mask | threads | rung | rate | fraction | p90 |\n";
   out += "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n";
   for (const Json& row : report.at("rows")) out += page_row(row);

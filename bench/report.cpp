@@ -23,8 +23,8 @@ std::string sizes_text(const Case& c) {
 
 std::string states_text(const Outcome& outcome) {
   if (outcome.fast + outcome.slow == 0) return "";
-  return fmt::format("  fast {} ({} trials), slow {} ({})", static_cast<int64_t>(outcome.fast_rate / kGiga), outcome.fast,
-                     static_cast<int64_t>(outcome.slow_rate / kGiga), outcome.slow);
+  return fmt::format("  fast {} ({} trials), slow {} ({})", static_cast<int64_t>(outcome.fast_rate / kGiga),
+                     outcome.fast, static_cast<int64_t>(outcome.slow_rate / kGiga), outcome.slow);
 }
 
 // Four digits say all a measurement knows, and keep recorded files readable.
@@ -69,8 +69,8 @@ nlohmann::ordered_json state_json(const Row& row) {
 }  // namespace
 
 std::string table_heading() {
-  return fmt::format("{:<22} {:<5} {:<8} {:<21} {:<9} {:>3}  {:>9} {:<7} {:>8} {:>6} {:>6}\n", "case", "dtype", "pass", "B H Tq:Tk D",
-                     "mask", "thr", "rate", "unit", "fraction", "p90", "ratio");
+  return fmt::format("{:<22} {:<5} {:<8} {:<21} {:<9} {:>3}  {:>9} {:<7} {:>8} {:>6} {:>6}\n", "case", "dtype", "pass",
+                     "B H Tq:Tk D", "mask", "thr", "rate", "unit", "fraction", "p90", "ratio");
 }
 
 std::string table_line(const Row& row) {
@@ -78,18 +78,18 @@ std::string table_line(const Row& row) {
   const std::string ratio = o.ratio ? fmt::format("{:.2f}", *o.ratio) : "";
   const std::string mask = row.c.pass == Pass::gemm ? "" : feature(row.c.feature).mask;
   return fmt::format("{:<22} {:<5} {:<8} {:<21} {:<9} {:>3}  {:>9.1f} {:<7} {:>8.3f} {:>6.3f} {:>6}{}\n", row.c.name,
-                     mh::name(row.c.dtype), name(row.c.pass), sizes_text(row.c), mask, row.c.threads, o.rate / kGiga, row.unit,
-                     o.fraction, o.fraction_p90, ratio, states_text(o));
+                     mh::name(row.c.dtype), name(row.c.pass), sizes_text(row.c), mask, row.c.threads, o.rate / kGiga,
+                     row.unit, o.fraction, o.fraction_p90, ratio, states_text(o));
 }
 
 std::string limits_text(const std::vector<Limits>& limits) {
   std::string out;
   for (const Limits& each : limits) {
-    out += fmt::format("limits, {} thread{}: f32 multiply-adds {:.0f} GFLOP/s", each.threads, each.threads == 1 ? "" : "s",
-                       each.multiply_adds / kGiga);
+    out += fmt::format("limits, {} thread{}: f32 multiply-adds {:.0f} GFLOP/s", each.threads,
+                       each.threads == 1 ? "" : "s", each.multiply_adds / kGiga);
     if (each.tile_products > 0) out += fmt::format(", bf16 tile products {:.0f} GFLOP/s", each.tile_products / kGiga);
-    out += fmt::format("; plain read L2 {:.0f}, L3 {:.0f}, DRAM {:.0f} GB/s\n", each.read_l2 / kGiga, each.read_l3 / kGiga,
-                       each.read_dram / kGiga);
+    out += fmt::format("; plain read L2 {:.0f}, L3 {:.0f}, DRAM {:.0f} GB/s\n", each.read_l2 / kGiga,
+                       each.read_l3 / kGiga, each.read_dram / kGiga);
   }
   return out;
 }

@@ -29,8 +29,8 @@ std::string table_heading();
 std::string table_line(const Row& row);
 std::string limits_text(const std::vector<Limits>& limits);
 
-// {machine, limits, rows}; a row has case, dtype, pass, B, H, Hkv, Tq, Tk, Dk, Dv, mask, threads, rung, seconds, rate, unit,
-// fraction, fraction_p90. Where there are tiles also tile_states: trials and rates in each state of the unit.
+// {machine, limits, rows}; a row has case, dtype, pass, B, H, Hkv, Tq, Tk, Dk, Dv, mask, threads, rung, seconds, rate,
+// unit, fraction, fraction_p90. Where there are tiles also tile_states: trials and rates in each state of the unit.
 nlohmann::ordered_json to_json(const Report& report);
 
 // Writes <machine>.json and <machine>.md into `folder`, keeping the rows of earlier runs that this one did not measure.

@@ -60,8 +60,8 @@ class ThreadsBack {
 std::vector<Case> select(const std::vector<Case>& cases, const Selection& selection) {
   std::vector<Case> chosen;
   for (const Case& c : cases) {
-    const bool threads_fit = selection.threads.empty() ||
-                             std::find(selection.threads.begin(), selection.threads.end(), c.threads) != selection.threads.end();
+    const bool threads_fit = selection.threads.empty() || std::find(selection.threads.begin(), selection.threads.end(),
+                                                                    c.threads) != selection.threads.end();
     if ((c.quick || !selection.quick) && threads_fit && holds(selection.dtypes, mh::name(c.dtype)) &&
         holds(selection.passes, name(c.pass)) && contains_part(selection.names, c.name))
       chosen.push_back(c);
@@ -69,7 +69,8 @@ std::vector<Case> select(const std::vector<Case>& cases, const Selection& select
   return chosen;
 }
 
-Report run(const std::vector<Case>& cases, const Selection& selection, const std::function<void(const Row* row, size_t done)>& on_row) {
+Report run(const std::vector<Case>& cases, const Selection& selection,
+           const std::function<void(const Row* row, size_t done)>& on_row) {
   const ThreadsBack back;
   const double seconds = selection.seconds > 0 ? selection.seconds : selection.quick ? 0.1 : 0.5;
   const Budget budget{.seconds = seconds, .least = selection.quick ? 3 : 9};

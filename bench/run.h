@@ -21,7 +21,8 @@ std::vector<Case> select(const std::vector<Case>& cases, const Selection& select
 
 // Runs them in order; `on_row` hears of each row (null before the first), and how many are done.
 // The number of threads in use is put back at the end.
-Report run(const std::vector<Case>& cases, const Selection& selection, const std::function<void(const Row* row, size_t done)>& on_row);
+Report run(const std::vector<Case>& cases, const Selection& selection,
+           const std::function<void(const Row* row, size_t done)>& on_row);
 
 // One case, made ready: what to run, against what.
 struct Prepared {

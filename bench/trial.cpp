@@ -1,4 +1,4 @@
-// Runs the trials. Single rates on a shared host mean little; the ratio to a reference turn a moment apart is what to trust.
+// Runs the trials. A rate alone means little on a shared host; its ratio to a reference turn a moment apart does.
 #include "bench/trial.h"
 
 #include <algorithm>
@@ -70,7 +70,8 @@ std::vector<double> collect(const std::vector<Trial>& trials, const Value& value
 
 std::vector<Trial> in_state(const std::vector<Trial>& trials, TileState state) {
   std::vector<Trial> kept;
-  std::copy_if(trials.begin(), trials.end(), std::back_inserter(kept), [&](const Trial& t) { return t.state == state; });
+  std::copy_if(trials.begin(), trials.end(), std::back_inserter(kept),
+               [&](const Trial& t) { return t.state == state; });
   return kept;
 }
 
@@ -108,7 +109,9 @@ Outcome measure(const Subject& subject, const Reference& reference, const Budget
   const int plain_repeats = plain ? repeats_for(*plain) : 0;
   std::vector<Trial> trials;
   const double start = wall_seconds();
-  const auto wanted = [&] { return wall_seconds() - start < budget.seconds || trials.size() < static_cast<size_t>(budget.least); };
+  const auto wanted = [&] {
+    return wall_seconds() - start < budget.seconds || trials.size() < static_cast<size_t>(budget.least);
+  };
   while (trials.size() < kMostTrials && wanted()) {
     Trial trial = try_once(subject, reference, repeats);
     if (plain) trial.ratio = trial.seconds / timed(plain->run, plain_repeats);

@@ -27,8 +27,8 @@ struct Budget {
   int least = 9;         // trials, however long they take
 };
 
-// Medians over the trials, but for fraction_p90. A fraction is the rate over the mean of the two reference turns around it.
-// On tiles, trials in the unit's fast state count alone where there are any.
+// Medians over the trials, but for fraction_p90. A fraction is the rate over the mean of the two reference turns around
+// it. On tiles, trials in the unit's fast state count alone where there are any.
 struct Outcome {
   double seconds = 0;  // of one call
   double rate = 0;     // work per second
@@ -39,7 +39,8 @@ struct Outcome {
 };
 
 // Calls each subject until a trial lasts 2 ms or more. With `plain`, a call of it stands beside every trial.
-Outcome measure(const Subject& subject, const Reference& reference, const Budget& budget, const Subject* plain = nullptr);
+Outcome measure(const Subject& subject, const Reference& reference, const Budget& budget,
+                const Subject* plain = nullptr);
 
 // The element of sorted `values` below which the share `part` of them lies.
 double quantile(std::vector<double> values, double part);

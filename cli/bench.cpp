@@ -1,4 +1,4 @@
-// `multihead bench attention` and `multihead bench gemm`: rates, and the fraction of this machine's own limits they are.
+// `multihead bench attention` and `multihead bench gemm`: rates, as fractions of this machine's own limits.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -32,8 +32,8 @@ struct Choice {
 using MakeCases = std::vector<bench::Case> (*)(const bench::ThreadChoice& threads);
 
 constexpr const char* kColumns =
-    "\nEvery trial stands between two turns of a loop that does nothing but what bounds it: multiply-adds, tile products on\n"
-    "machines with AMX (bf16), or a plain read of the same memory (decode). Columns:\n"
+    "\nEvery trial stands between two turns of a loop that does nothing but what bounds it: multiply-adds, tile\n"
+    "products (bf16 on machines with AMX), or a plain read of the same memory (decode). Columns:\n"
     "  rate      median; GFLOP/s of kept pairs, or GB/s of keys and values (weights, for products of few rows)\n"
     "  fraction  of the loop's rate, median over the trials; p90: 90th percentile, what a quiet machine would give\n"
     "  ratio     time against the plain case run beside it, per operation of the 64 x 64 tiles that hold a kept pair\n"
@@ -80,16 +80,20 @@ int run(const Choice& choice, MakeCases make) {
     // A table on a terminal shows how far it is by itself.
     Progress progress("rows", !choice.json && isatty(STDOUT_FILENO) == 1);
     report = bench::run(cases, choice.selection, [&](const bench::Row* row, size_t done) {
-      progress.at(static_cast<int64_t>(done), static_cast<int64_t>(cases.size()), done < cases.size() ? cases[done].name : "done");
+      progress.at(static_cast<int64_t>(done), static_cast<int64_t>(cases.size()),
+                  done < cases.size() ? cases[done].name : "done");
       if (choice.json) return;
       fmt::print("{}", row ? bench::table_line(*row) : bench::table_heading());
       std::fflush(stdout);
     });
   }
-  if (choice.json) fmt::print("{}\n", bench::to_json(report).dump(2));
-  else fmt::print("\n{}", bench::limits_text(report.limits));
+  if (choice.json)
+    fmt::print("{}\n", bench::to_json(report).dump(2));
+  else
+    fmt::print("\n{}", bench::limits_text(report.limits));
   if (choice.record->count() > 0)
-    fmt::print(stderr, "recorded in {}\n", bench::record(report, choice.folder.empty() ? "bench/results" : choice.folder).string());
+    fmt::print(stderr, "recorded in {}\n",
+               bench::record(report, choice.folder.empty() ? "bench/results" : choice.folder).string());
   return kDone;
 }
 
@@ -101,19 +105,31 @@ void add_table(CLI::App& bench, int& code, const char* name, const char* about, 
   verb->add_flag("--quick", selection.quick, "a small table in under 20 seconds, rougher figures");
   verb->add_flag("--json", choice->json, "print JSON: machine, limits, rows");
   verb->add_flag("--list", choice->list, "name the cases that would run, and stop");
-  verb->add_option("--case", selection.names, "only cases whose name contains one of these")->delimiter(',')->type_name("NAME");
-  verb->add_option("--dtype", selection.dtypes, "only these: f32, bf16, f16, i8 (decode)")->delimiter(',')->type_name("TYPE")
+  verb->add_option("--case", selection.names, "only cases whose name contains one of these")
+      ->delimiter(',')
+      ->type_name("NAME");
+  verb->add_option("--dtype", selection.dtypes, "only these: f32, bf16, f16, i8 (decode)")
+      ->delimiter(',')
+      ->type_name("TYPE")
       ->check(one_of({"f32", "bf16", "f16", "i8"}));
   if (make == bench::attention_cases)
-    verb->add_option("--pass", selection.passes, "only these: forward, backward, decode")->delimiter(',')->type_name("PASS")
+    verb->add_option("--pass", selection.passes, "only these: forward, backward, decode")
+        ->delimiter(',')
+        ->type_name("PASS")
         ->check(one_of({"forward", "backward", "decode"}));
-  verb->add_option("--threads", selection.threads, "only rows of so many threads; default 1, and 2 for some cases")->delimiter(',')
-      ->type_name("N")->check(CLI::Range(1, 1024).description(""));
-  verb->add_option("--seconds", selection.seconds, "time for each row; default 0.5, quick 0.1")->type_name("S")->check(CLI::Range(0.01, 600.0).description(""));
+  verb->add_option("--threads", selection.threads, "only rows of so many threads; default 1, and 2 for some cases")
+      ->delimiter(',')
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024).description(""));
+  verb->add_option("--seconds", selection.seconds, "time for each row; default 0.5, quick 0.1")
+      ->type_name("S")
+      ->check(CLI::Range(0.01, 600.0).description(""));
   verb->add_option("--rung", choice->rung, "use this rung: baseline, avx2, avx512, amx, neon")->type_name("NAME");
-  choice->record = verb->add_option("--record", choice->folder,
-                                    "write the figures to DIR/<cpu>.json and .md, beside earlier rows; default DIR bench/results")
-                       ->expected(0, 1)->type_name("[DIR]");
+  choice->record =
+      verb->add_option("--record", choice->folder,
+                       "write the figures to DIR/<cpu>.json and .md, beside earlier rows; default DIR bench/results")
+          ->expected(0, 1)
+          ->type_name("[DIR]");
   verb->footer(kColumns);
   verb->callback([choice, make, &code] { code = run(*choice, make); });
 }

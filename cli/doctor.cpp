@@ -24,7 +24,8 @@ struct Variable {
 Variable variable(const char* name) { return {name, std::getenv(name)}; }
 
 std::string bytes_text(int64_t bytes) {
-  if (bytes >= int64_t{1} << 30) return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / static_cast<double>(int64_t{1} << 30));
+  if (bytes >= int64_t{1} << 30)
+    return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / static_cast<double>(int64_t{1} << 30));
   return bytes >= 1 << 20 ? fmt::format("{} MiB", bytes >> 20) : fmt::format("{} KiB", bytes >> 10);
 }
 
@@ -48,7 +49,8 @@ std::string instructions_text(const bench::MachineFacts& facts, bool present) {
 std::string meaning_without(const std::string& rung) {
   if (rung == "avx2") return "vectors of 128 bits without fused multiply-adds are used: a fraction of the speed";
   if (rung == "avx512") return "vectors of 256 bits are used: less speed on machines whose units are wider";
-  if (rung == "amx") return "bf16 is computed as f32 multiply-adds, as fast as f32; with tiles it would be several times faster";
+  if (rung == "amx")
+    return "bf16 is computed as f32 multiply-adds, as fast as f32; with tiles it would be several times faster";
   return "a lower rung is used";
 }
 
@@ -67,36 +69,48 @@ std::vector<std::string> notes(const bench::MachineFacts& facts, const std::vect
   std::vector<std::string> out;
   for (const RungInfo& rung : rungs)
     if (!rung.usable) out.push_back(fmt::format("no {} ({}): {}", rung.name, rung.why, meaning_without(rung.name)));
-  if (variable("MH_CPU_ISA").value) out.push_back(fmt::format("{}: unset MH_CPU_ISA to use all the machine has", why_rung(rungs)));
+  if (variable("MH_CPU_ISA").value)
+    out.push_back(fmt::format("{}: unset MH_CPU_ISA to use all the machine has", why_rung(rungs)));
   if (facts.cpu.cores < facts.cpus_online)
-    out.push_back(fmt::format("this process may use {} of {} CPUs (its affinity mask or cpuset)", facts.cpu.cores, facts.cpus_online));
+    out.push_back(fmt::format("this process may use {} of {} CPUs (its affinity mask or cpuset)", facts.cpu.cores,
+                              facts.cpus_online));
   if (threads() > facts.cpu.cores)
-    out.push_back(fmt::format("{} threads share {} CPUs: more than one thread a CPU is slower", threads(), facts.cpu.cores));
+    out.push_back(
+        fmt::format("{} threads share {} CPUs: more than one thread a CPU is slower", threads(), facts.cpu.cores));
   if (threads() < facts.cpu.cores)
     out.push_back(fmt::format("{} of {} allowed CPUs are used, as MH_THREADS says", threads(), facts.cpu.cores));
   if (facts.huge_pages == "never") out.push_back("huge pages are off: touching fresh memory is slower");
-  if (facts.hypervisor) out.push_back("a hypervisor runs this machine: speed may change from moment to moment; trust fractions, not rates");
+  if (facts.hypervisor)
+    out.push_back("a hypervisor runs this machine: speed may change from moment to moment; trust fractions, not rates");
   return out;
 }
 
 void print_text(const bench::MachineFacts& facts, const std::vector<RungInfo>& rungs) {
   const auto line = [](const char* name, const std::string& text) { fmt::print("{:<14}{}\n", name, text); };
   fmt::print("multihead {}\n\n", MH_VERSION);
-  line("CPU", facts.family > 0 ? fmt::format("{} (family {}, model {})", facts.cpu.model, facts.family, facts.model_number)
-                               : facts.cpu.model.empty() ? facts.architecture : facts.cpu.model);
+  line("CPU", facts.family > 0
+                  ? fmt::format("{} (family {}, model {})", facts.cpu.model, facts.family, facts.model_number)
+              : facts.cpu.model.empty() ? facts.architecture
+                                        : facts.cpu.model);
   line("CPUs", fmt::format("{} of {} online may be used", facts.cpu.cores, facts.cpus_online));
   line("threads", fmt::format("{}", threads()));
   line("caches", caches_text(facts));
-  line("memory", fmt::format("{}, huge pages: {}", bytes_text(facts.memory), facts.huge_pages.empty() ? "unknown" : facts.huge_pages));
-  line("system", fmt::format("{}, {}{}", facts.kernel, facts.architecture, facts.hypervisor ? ", under a hypervisor" : ""));
+  line("memory", fmt::format("{}, huge pages: {}", bytes_text(facts.memory),
+                             facts.huge_pages.empty() ? "unknown" : facts.huge_pages));
+  line("system",
+       fmt::format("{}, {}{}", facts.kernel, facts.architecture, facts.hypervisor ? ", under a hypervisor" : ""));
   line("instructions", instructions_text(facts, true));
   line("  missing", instructions_text(facts, false));
-  for (const Variable& each : {variable("MH_CPU_ISA"), variable("MH_THREADS")}) line(each.name, each.value ? each.value : "not set");
+  for (const Variable& each : {variable("MH_CPU_ISA"), variable("MH_THREADS")})
+    line(each.name, each.value ? each.value : "not set");
 
   fmt::print("\nRungs of the ladder, lowest first\n");
   for (const RungInfo& rung : rungs) {
     const bool in_use = rung.name == rung_name();
-    fmt::print("  {:<10}{:<8}  {}\n", rung.name, in_use ? "in use" : rung.usable ? "usable" : "missing",
+    fmt::print("  {:<10}{:<8}  {}\n", rung.name,
+               in_use        ? "in use"
+               : rung.usable ? "usable"
+                             : "missing",
                in_use ? why_rung(rungs) : rung.why);
   }
   const std::vector<std::string> remarks = notes(facts, rungs);
@@ -112,7 +126,8 @@ void print_json(const bench::MachineFacts& facts, const std::vector<RungInfo>& r
   out["why"] = why_rung(rungs);
   out["rungs"] = nlohmann::ordered_json::array();
   for (const RungInfo& rung : rungs)
-    out["rungs"].push_back({{"name", rung.name}, {"usable", rung.usable}, {"in_use", rung.name == rung_name()}, {"why", rung.why}});
+    out["rungs"].push_back(
+        {{"name", rung.name}, {"usable", rung.usable}, {"in_use", rung.name == rung_name()}, {"why", rung.why}});
   out["environment"] = nlohmann::ordered_json::object();
   for (const Variable& each : {variable("MH_CPU_ISA"), variable("MH_THREADS")})
     out["environment"][each.name] = each.value ? nlohmann::ordered_json(each.value) : nlohmann::ordered_json();
@@ -123,12 +138,14 @@ void print_json(const bench::MachineFacts& facts, const std::vector<RungInfo>& r
 }  // namespace
 
 void add_doctor(CLI::App& app, int& code) {
-  CLI::App* verb = app.add_subcommand("doctor", "what this machine has, which kernels it will use and why, and what is missing");
+  CLI::App* verb =
+      app.add_subcommand("doctor", "what this machine has, which kernels it will use and why, and what is missing");
   verb->set_help_flag("-h,--help", "print this help");
   auto json = std::make_shared<bool>(false);
   verb->add_flag("--json", *json, "print JSON: version, machine, rung, why, rungs, environment, notes");
   verb->footer(
-      "\nKernels are compiled for several instruction sets, the rungs of a ladder; the highest one this CPU can run is used.\n"
+      "\nKernels are compiled for several instruction sets, the rungs of a ladder; the highest one this CPU can run is "
+      "used.\n"
       "Set MH_CPU_ISA to a rung's name to stop lower, MH_THREADS to use fewer threads.");
   verb->callback([json, &code] {
     const bench::MachineFacts facts = bench::machine_facts();

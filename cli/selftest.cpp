@@ -22,12 +22,14 @@ struct Choice {
 };
 
 void print_text(const SelftestReport& report) {
-  fmt::print("machine  {}\nrung     {}\nran      {}\npassed   {}\nfailed   {}\nskipped  {}\n", report.machine, report.rung, report.ran,
-             report.passed, report.failed, report.skipped);
-  for (size_t i = 0; i < report.failures.size() && i < kFailuresShown; ++i) fmt::print("  failed: {}\n", report.failures[i]);
+  fmt::print("machine  {}\nrung     {}\nran      {}\npassed   {}\nfailed   {}\nskipped  {}\n", report.machine,
+             report.rung, report.ran, report.passed, report.failed, report.skipped);
+  for (size_t i = 0; i < report.failures.size() && i < kFailuresShown; ++i)
+    fmt::print("  failed: {}\n", report.failures[i]);
   if (report.failures.size() > kFailuresShown)
     fmt::print("  and {} more; --json lists them all\n", report.failures.size() - kFailuresShown);
-  fmt::print("{}\n", report.failed == 0 ? "selftest: all is well" : "selftest: this build does not compute right on this machine");
+  fmt::print("{}\n", report.failed == 0 ? "selftest: all is well"
+                                        : "selftest: this build does not compute right on this machine");
 }
 
 void print_json(const SelftestReport& report) {
@@ -60,13 +62,18 @@ int run(const Choice& choice) {
 }  // namespace
 
 void add_selftest(CLI::App& app, int& code) {
-  CLI::App* verb = app.add_subcommand("selftest", "compute many cases with every kernel and compare with a double-precision reference");
+  CLI::App* verb = app.add_subcommand(
+      "selftest", "compute many cases with every kernel and compare with a double-precision reference");
   verb->set_help_flag("-h,--help", "print this help");
   auto choice = std::make_shared<Choice>();
   verb->add_flag("--json", choice->json, "print JSON: machine, rung, ran, passed, failed, skipped, failures");
   verb->add_flag("--full", choice->full, "run every case of the table (minutes) instead of a spread of them (seconds)");
-  verb->add_option("--cases", choice->cases, "run this many cases instead")->type_name("N")->check(CLI::Range(1, 100000000).description(""));
-  verb->add_option("--rung", choice->rung, "test this rung alone: baseline, avx2, avx512, amx, neon; else every rung there is")->type_name("NAME");
+  verb->add_option("--cases", choice->cases, "run this many cases instead")
+      ->type_name("N")
+      ->check(CLI::Range(1, 100000000).description(""));
+  verb->add_option("--rung", choice->rung,
+                   "test this rung alone: baseline, avx2, avx512, amx, neon; else every rung there is")
+      ->type_name("NAME");
   verb->footer("\nExit code 0 only if no case failed. Progress goes to stderr.");
   verb->callback([choice, &code] { code = run(*choice); });
 }

@@ -27,7 +27,8 @@ size_t edits(std::string_view a, std::string_view b) {
 
 std::vector<std::string> verbs(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(verb->get_name());
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(verb->get_name());
   return names;
 }
 
@@ -44,9 +45,7 @@ std::optional<std::string> verb_with(const CLI::App& app, const std::string& fla
   return std::nullopt;
 }
 
-bool is_flag(std::string_view word) {
-  return word.size() > 1 && word[0] == '-' && !(word[1] >= '0' && word[1] <= '9');
-}
+bool is_flag(std::string_view word) { return word.size() > 1 && word[0] == '-' && !(word[1] >= '0' && word[1] <= '9'); }
 
 std::string list(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
 

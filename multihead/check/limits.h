@@ -8,8 +8,8 @@
 
 namespace mh {
 
-// Seconds for timing work on threads() threads: the calling thread's CPU time for one thread, so that a preempted trial is
-// not a slow one; wall time for several.
+// Seconds for timing work on threads() threads: the calling thread's CPU time for one thread, so that a preempted trial
+// is not a slow one; wall time for several.
 double work_seconds();
 
 // One turn of about a millisecond of f32 multiply-adds of the rung in use, on all threads; the operations done.
@@ -17,13 +17,13 @@ double run_multiply_adds();
 
 // Whether the rung in use multiplies tiles.
 bool has_tiles();
-// One turn of bf16 tile products on all threads; the operations done. Throws: internal without tiles.
+// One turn of bf16 tile products on all threads; the operations done. Throws: unsupported without tiles.
 double run_tile_products();
 
 // Tile units have a fast and a slow state and change between them every 0.5 - 300 ms (7 and 22-25 ns a product with its
 // loads, Sapphire Rapids under a hypervisor); a figure that mixes both says nothing.
 enum class TileState { fast, slow, mixed };
-// Throws: internal without tiles.
+// Throws: unsupported without tiles.
 TileState probe_tiles();
 
 // Reads the memory of contiguous tensors once, on all threads; the bytes read.
@@ -32,9 +32,9 @@ double run_plain_read(const std::vector<Tensor>& tensors);
 // Medians over a number of turns, at threads() threads.
 struct Limits {
   int threads = 1;
-  double multiply_adds = 0;      // f32, operations per second
-  double tile_products = 0;      // bf16, operations per second; 0 without tiles
-  double read_l2 = 0;            // bytes per second
+  double multiply_adds = 0;  // f32, operations per second
+  double tile_products = 0;  // bf16, operations per second; 0 without tiles
+  double read_l2 = 0;        // bytes per second
   double read_l3 = 0;
   double read_dram = 0;
 };

@@ -29,7 +29,8 @@ std::string in_quotes(const std::string& text) { return "'" + text + "'"; }
 
 // stdout of the command line; with `both`, stderr too. `before` stands in front: "MH_THREADS=1".
 Ran run(const std::string& arguments, bool both = false, const std::string& before = "") {
-  const std::string command = before + " " + in_quotes(MH_PROGRAM) + " " + arguments + (both ? " 2>&1" : " 2>/dev/null");
+  const std::string command =
+      before + " " + in_quotes(MH_PROGRAM) + " " + arguments + (both ? " 2>&1" : " 2>/dev/null");
   Ran ran;
   FILE* pipe = popen(command.c_str(), "r");
   if (!pipe) return ran;
@@ -64,7 +65,8 @@ TEST_F(Program, HelpOfEveryCommandSucceeds) {
 
 TEST_F(Program, HelpTellsANewcomerWhereToStart) {
   const Ran ran = run("--help");
-  for (const char* word : {"multihead doctor", "multihead selftest", "multihead bench attention --quick", "MH_CPU_ISA", "Exit codes"})
+  for (const char* word :
+       {"multihead doctor", "multihead selftest", "multihead bench attention --quick", "MH_CPU_ISA", "Exit codes"})
     EXPECT_NE(ran.out.find(word), std::string::npos) << word;
 }
 
@@ -144,8 +146,9 @@ TEST_F(Program, SelftestPassesAndCountsWhatRan) {
   EXPECT_TRUE(json.at("failures").empty());
 }
 
-const std::set<std::string> kRowKeys = {"case", "dtype", "pass", "B",    "H",       "Hkv",  "Tq",   "Tk",       "Dk",
-                                        "Dv",   "mask",  "threads", "rung", "seconds", "rate", "unit", "fraction", "fraction_p90"};
+const std::set<std::string> kRowKeys = {"case", "dtype",   "pass", "B",    "H",        "Hkv",
+                                        "Tq",   "Tk",      "Dk",   "Dv",   "mask",     "threads",
+                                        "rung", "seconds", "rate", "unit", "fraction", "fraction_p90"};
 
 void expect_rows(const Json& report, const std::set<std::string>& passes) {
   for (const char* key : {"machine", "limits", "rows"}) EXPECT_TRUE(report.contains(key)) << key;

@@ -36,7 +36,8 @@ struct Program {
 
 TEST(Usage, KnownWordsPass) {
   const Program program;
-  EXPECT_EQ(unknown_word(program.app, {"bench", "attention", "--quick", "--threads", "-1", "--threads=2"}), std::nullopt);
+  EXPECT_EQ(unknown_word(program.app, {"bench", "attention", "--quick", "--threads", "-1", "--threads=2"}),
+            std::nullopt);
   EXPECT_EQ(unknown_word(program.app, {}), std::nullopt);
 }
 
