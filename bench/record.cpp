@@ -68,7 +68,9 @@ std::string page(const Json& report) {
       "of the same memory); the median and the 90th percentile of the trials are given.\n\n",
       machine.value("family", 0), machine.value("model", 0), machine.value("cpus_allowed", 0),
       machine.value("rung", ""), report.value("version", ""));
-  out += "| threads | f32 FMA GFLOP/s | bf16 tiles GFLOP/s | read L2 | L3 | DRAM GB/s |\n|---|---|---|---|---|---|\n";
+  out +=
+      "| rung | threads | f32 FMA GFLOP/s | bf16 tiles GFLOP/s | read L2 | L3 | DRAM GB/s "
+      "|\n|---|---|---|---|---|---|---|\n";
   for (const Json& limit : report.at("limits"))
     out += fmt::format(
         "| {} | {:.4g} | {} | {:.4g} | {:.4g} | {:.4g} |\n", limit.value("threads", 1), limit.value("fma_gflops", 0.0),
@@ -106,15 +108,21 @@ std::string lined(const Json& report) {
 
 }  // namespace
 
-std::filesystem::path record(const Report& report, const std::filesystem::path& folder) {
+void make_folder(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) fail(ErrorKind::io, "bench: the folder {} could not be made: {}", folder.string(), error.message());
+}
+
+std::filesystem::path record(const Report& report, const std::filesystem::path& folder) {
+  make_folder(folder);
   const std::filesystem::path path = folder / (slug(machine_facts()) + ".json");
   const Json earlier = read_earlier(path), fresh = to_json(report);
   Json out;
   out["version"] = MH_VERSION;
   out["machine"] = fresh.at("machine");
+  // A kind of machine is recorded, not this one.
+  out["machine"].erase("kernel");
   out["limits"] = merged(earlier.value("limits", Json::array()), fresh.at("limits"));
   out["rows"] = merged(earlier.value("rows", Json::array()), fresh.at("rows"));
   if (fresh.contains("tile_states") || earlier.contains("tile_states"))

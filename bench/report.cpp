@@ -100,7 +100,9 @@ nlohmann::ordered_json to_json(const Report& report) {
   out["machine"]["rung"] = std::string(rung_name());
   out["limits"] = nlohmann::ordered_json::array();
   for (const Limits& each : report.limits) {
-    nlohmann::ordered_json limit{{"threads", each.threads}, {"fma_gflops", rounded(each.multiply_adds / kGiga)}};
+    nlohmann::ordered_json limit{{"threads", each.threads},
+                                 {"rung", std::string(rung_name())},
+                                 {"fma_gflops", rounded(each.multiply_adds / kGiga)}};
     if (each.tile_products > 0) limit["tile_gflops"] = rounded(each.tile_products / kGiga);
     limit["read_l2_gbs"] = rounded(each.read_l2 / kGiga);
     limit["read_l3_gbs"] = rounded(each.read_l3 / kGiga);

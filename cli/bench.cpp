@@ -75,6 +75,9 @@ int run(const Choice& choice, MakeCases make) {
     print_names(cases);
     return kDone;
   }
+  const std::string folder = choice.folder.empty() ? "bench/results" : choice.folder;
+  const bool recording = choice.record->count() > 0;
+  if (recording) bench::make_folder(folder);
   bench::Report report;
   {
     // A table on a terminal shows how far it is by itself.
@@ -91,9 +94,7 @@ int run(const Choice& choice, MakeCases make) {
     fmt::print("{}\n", bench::to_json(report).dump(2));
   else
     fmt::print("\n{}", bench::limits_text(report.limits));
-  if (choice.record->count() > 0)
-    fmt::print(stderr, "recorded in {}\n",
-               bench::record(report, choice.folder.empty() ? "bench/results" : choice.folder).string());
+  if (recording) fmt::print(stderr, "recorded in {}\n", bench::record(report, folder).string());
   return kDone;
 }
 
