@@ -72,10 +72,11 @@ std::string page(const Json& report) {
       "| rung | threads | f32 FMA GFLOP/s | bf16 tiles GFLOP/s | read L2 | L3 | DRAM GB/s "
       "|\n|---|---|---|---|---|---|---|\n";
   for (const Json& limit : report.at("limits"))
-    out += fmt::format(
-        "| {} | {:.4g} | {} | {:.4g} | {:.4g} | {:.4g} |\n", limit.value("threads", 1), limit.value("fma_gflops", 0.0),
-        limit.contains("tile_gflops") ? fmt::format("{:.4g}", limit.value("tile_gflops", 0.0)) : "none",
-        limit.value("read_l2_gbs", 0.0), limit.value("read_l3_gbs", 0.0), limit.value("read_dram_gbs", 0.0));
+    out += fmt::format("| {} | {} | {:.4g} | {} | {:.4g} | {:.4g} | {:.4g} |\n", limit.value("rung", ""),
+                       limit.value("threads", 1), limit.value("fma_gflops", 0.0),
+                       limit.contains("tile_gflops") ? fmt::format("{:.4g}", limit.value("tile_gflops", 0.0)) : "none",
+                       limit.value("read_l2_gbs", 0.0), limit.value("read_l3_gbs", 0.0),
+                       limit.value("read_dram_gbs", 0.0));
   out += "\n| case | dtype | pass | B | H/Hkv | Tq:Tk | Dk:Dv | mask | threads | rung | rate | fraction | p90 |\n";
   out += "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n";
   for (const Json& row : report.at("rows")) out += page_row(row);
