@@ -18,6 +18,9 @@
 #include "multihead/kernels/cpu/amx_detect.h"
 #include "multihead/kernels/cpu/dispatch.h"
 
+// g++ 12 warns of its own intrinsics' undefined vectors.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512cd,fma")
 #include <immintrin.h>

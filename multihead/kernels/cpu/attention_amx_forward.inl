@@ -72,14 +72,9 @@ inline void load_tile_queries(const View& x, const Scores& scores, const Sequenc
   load_documents(scores, q);
 }
 
-// A sink is a first key of weight 1 without a value.
-inline void start_tile_queries(const AttentionForwardArgs& a, const TileSizes& t, TileQueryBlock& block) {
+inline void start_tile_queries(const TileSizes& t, TileQueryBlock& block) {
   memset(block.o, 0, static_cast<size_t>(4 * t.across_v * kTileBytes));
-  const float sink = a.scores.sink ? a.scores.sink[block.q.head] * kLog2E : kNone;
-  for (int r = 0; r < kTileQueries; ++r) {
-    block.top[r] = sink == kNone ? kLowest : sink;
-    block.sum[r] = sink == kNone ? 0.0f : kMeanCut;
-  }
+  for (int r = 0; r < kTileQueries; ++r) block.top[r] = kLowest, block.sum[r] = 0;
 }
 
 template <class Tiles, int KS, int VS, int NC>
@@ -125,10 +120,9 @@ inline void finish_tile_queries(const AttentionForwardArgs& a, const Sequence& s
   const float scale = a.scores.dropout_threshold > 0 ? dropout_scale(a.scores.dropout_threshold) : 1.0f;
   alignas(64) float factor[kTileQueries];
   for (int r = 0; r < kTileQueries; ++r) {
-    const bool empty = state.sum[r] == 0;
-    const float sum = state.sum[r] / kMeanCut;
-    factor[r] = empty ? 0 : scale / sum;
-    if (r < q.count) store_lse(a.lse, s, q, r, empty ? kNone : state.top[r] * kLn2 + logf(sum));
+    const RowEnd end = end_row(state.sum[r] == 0 ? kNone : state.top[r], state.sum[r] / kMeanCut, a.scores.sink ? a.scores.sink + q.head : nullptr);
+    factor[r] = end.factor * scale;
+    if (r < q.count) store_lse(a.lse, s, q, r, end.lse);
   }
   const int64_t width = t.sizes.value_width;
   for (int half = 0; half < 2; ++half) {
@@ -175,7 +169,7 @@ void forward_tile_task(const AttentionForwardArgs& a, const TileSizes& t, const 
     state.q.count = static_cast<int>(smaller(kTileQueries, task.count - n * kTileQueries));
     state.q.vectors = 2;
     load_tile_queries(a.q, a.scores, s, state);
-    start_tile_queries(a, t, state);
+    start_tile_queries(t, state);
     if (state.q.high_max < 0) continue;
     all.begin = smaller(all.begin, state.q.low_min);
     all.end = larger(all.end, state.q.high_max + 1);

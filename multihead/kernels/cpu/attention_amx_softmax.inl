@@ -162,11 +162,11 @@ inline void mask_step(const Scores& scores, const QueryBlock& q, const TileStep&
   }
 }
 
-// Products into units of log 2, by similarity.
+// Products into units of log 2 where the similarity is not dot.
 inline void scale_step(const Scores& scores, const TileQueryBlock& state, const float* square, const TileStep& step, float* s) {
   const float of_square = units_of(scores, state.q.head).square;
   for (int64_t j = step.keys.begin - step.first; j < step.keys.end - step.first; ++j) {
-    const float of_key = scores.similarity == Similarity::dot ? 0 : square[j];
+    const float of_key = square[j];
     const __m512 factor = _mm512_set1_ps(scores.similarity == Similarity::cosine ? inverse_norm(of_key) : 1.0f);
     const __m512 offset = _mm512_set1_ps(scores.similarity == Similarity::euclidean ? of_square * of_key : 0.0f);
     for (int lane = 0; lane < kTileQueries; lane += 16) {
@@ -180,22 +180,23 @@ inline void scale_step(const Scores& scores, const TileQueryBlock& state, const 
 
 // Products become scores: similarity, cap, biases, masks; keys out of reach become -inf. Sets step.factor.
 inline void score_step(const Scores& scores, const TileQueryBlock& state, const float* square, int64_t step_keys, float* s, TileStep& step) {
-  for (int64_t r = 0; r < step_keys; ++r) {
-    const int64_t j = step.first + r;
-    if (j >= step.keys.begin && j < step.keys.end) continue;
-    _mm512_store_ps(s + r * kTileQueries, _mm512_set1_ps(kNone));
-    _mm512_store_ps(s + r * kTileQueries + 16, _mm512_set1_ps(kNone));
-  }
+  const auto drop_keys = [&](int64_t from, int64_t to) {
+    for (float* at = s + from * kTileQueries; at < s + to * kTileQueries; at += 16) _mm512_store_ps(at, _mm512_set1_ps(kNone));
+  };
+  drop_keys(0, step.keys.begin - step.first);
+  drop_keys(step.keys.end - step.first, step_keys);
   if (masks_only(scores, state.q.head)) {
     step.factor = units_of(scores, state.q.head).query;
     if (step.kind.pairs == Pairs::some) mask_step(scores, state.q, step, s);
     return;
   }
   step.factor = 1.0f;
-  scale_step(scores, state, square, step, s);
+  const bool dot = scores.similarity == Similarity::dot;
+  if (!dot) scale_step(scores, state, square, step, s);
   V top[2];
-  if (has_pass(scores, step.kind))
-    apply_scores<2>(scores, state.q, step.keys, step.kind, *step.room, s + (step.keys.begin - step.first) * kTileQueries, top);
+  if (dot || has_pass(scores, step.kind))
+    apply_scores<2>(scores, state.q, step.keys, step.kind, *step.room, s + (step.keys.begin - step.first) * kTileQueries, top,
+                    dot ? units_of(scores, state.q.head).query : 1.0f);
 }
 
 // Fetches the masks of the keys after `first` for the next blocks to come: 32 rows are more streams than hardware follows.
