@@ -76,17 +76,24 @@ inline int64_t mark_kept(const DecodeUnit& u, int64_t r, int64_t j, int64_t keys
   return kept;
 }
 
+// A bias of -inf drops the pair whatever its score is.
+HWY_INLINE V biased(V s, V bias) {
+  const V none = hn::Set(f32, kNone);
+  return hn::IfThenElse(hn::Eq(bias, none), none, hn::Add(s, bias));
+}
+inline float biased(float s, float bias) { return bias == kNone ? kNone : s + bias; }
+
 template <class T>
 void add_bias_of(const T* bias, int64_t step, int64_t keys, float* s) {
   if (step == 1) {
     int64_t n = 0;
     for (; n + kLanes <= keys; n += kLanes) {
-      hn::Store(hn::Add(hn::Load(f32, s + n), load_widened(bias + n)), f32, s + n);
+      hn::Store(biased(hn::Load(f32, s + n), load_widened(bias + n)), f32, s + n);
     }
-    for (; n < keys; ++n) s[n] += widen(bias[n]);
+    for (; n < keys; ++n) s[n] = biased(s[n], widen(bias[n]));
     return;
   }
-  for (int64_t n = 0; n < keys; ++n) s[n] += widen(bias[n * step]);
+  for (int64_t n = 0; n < keys; ++n) s[n] = biased(s[n], widen(bias[n * step]));
 }
 
 inline void add_bias(const DecodeUnit& u, int64_t r, int64_t j, int64_t keys, float* s) {
@@ -107,12 +114,12 @@ inline void add_relative(const DecodeUnit& u, int64_t r, int64_t j, int64_t keys
   if (first < sc.relative_count) {
     for (; n + kLanes <= keys && first - n - (kLanes - 1) >= 0; n += kLanes) {
       const V x = hn::Reverse(f32, hn::LoadU(f32, bias + first - n - (kLanes - 1)));
-      hn::Store(hn::Add(hn::Load(f32, s + n), x), f32, s + n);
+      hn::Store(biased(hn::Load(f32, s + n), x), f32, s + n);
     }
   }
   for (; n < keys; ++n) {
     const int64_t at = first - n;
-    if (at >= 0 && at < sc.relative_count) s[n] += bias[at];
+    if (at >= 0 && at < sc.relative_count) s[n] = biased(s[n], bias[at]);
   }
 }
 
