@@ -50,7 +50,7 @@ inline constexpr int kMaxDenseMasks = 4;
 // Everything between q·k and the softmax.
 struct Scores {
   Similarity similarity = Similarity::dot;
-  const float* scale = nullptr;  // (H): scale, or tau for cosine
+  const float* scale = nullptr;  // (H): scale, the same for all heads, or tau for cosine
   float cap = 0;
 
   // Keeps position - behind <= j <= position + ahead; with has_prefix also j <= max(position, prefix - 1).

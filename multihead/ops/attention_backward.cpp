@@ -4,6 +4,7 @@
 #include "multihead/kernels/cpu/dispatch.h"
 #include "multihead/ops/attention.h"
 #include "multihead/ops/attention_plan.h"
+#include "multihead/ops/attention_run.h"
 
 namespace mh {
 namespace {
@@ -116,7 +117,8 @@ void run_backward(const AttentionPlan& plan, const AttentionGradients& out, cons
   args.scores = plan.scores;
   args.sequences = plan.sequence_list();
   args.o = rows(call.result.o);
-  args.lse = detail::lse_view(size, call.result.lse);
+  const Tensor lse = detail::backward_lse(plan, call.result.lse);
+  args.lse = detail::lse_view(size, lse);
   args.d_o = rows(gradients.d_o);
   if (gradients.d_lse) args.d_lse = detail::lse_view(size, gradients.d_lse);
   args.dq = rows(out.dq);

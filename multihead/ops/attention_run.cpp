@@ -1,6 +1,8 @@
 // Chooses between the decode kernel, the forward kernel and the composed path, and runs it.
 #include "multihead/ops/attention_run.h"
 
+#include <cmath>
+
 #include "multihead/kernels/attention_decode.h"
 #include "multihead/kernels/cpu/dispatch.h"
 
@@ -62,6 +64,29 @@ void run_forward(const AttentionPlan& plan, const Tensor& o, const Tensor& lse) 
       args.sequences.data = many.data();
       table.attention_forward(args);
   }
+}
+
+Tensor backward_lse(const AttentionPlan& plan, const Tensor& lse) {
+  const AttentionSizes& size = plan.size;
+  const kernels::Table& table = kernels::cpu();
+  const Route route = route_of(table, plan);
+  if ((route != Route::decode && route != Route::split) || size.batch == 0 || size.rows == 0) return lse;
+  const Tensor own = lse.clone(), o = empty(output_shape(size), plan.q.dtype);
+  kernels::AttentionForwardArgs args = forward_args(plan);
+  args.o = heads_view(size, o);
+  args.lse = lse_view(size, own);
+  const std::vector<kernels::Sequence> few = only(plan, true);
+  args.sequences.data = few.data();
+  table.attention_forward(args);
+
+  const Tensor given = lse.contiguous();
+  for (int64_t n = 0; n < own.count(); ++n) {
+    float& mine = own.data<float>()[n];
+    const float its = given.data<float>()[n];
+    constexpr float kRounding = 1e-5f;
+    if (!(std::abs(mine - its) <= kRounding * (1 + std::abs(its)))) mine = its;
+  }
+  return own;
 }
 
 }  // namespace mh::detail

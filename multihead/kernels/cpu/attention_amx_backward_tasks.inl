@@ -36,7 +36,7 @@ inline void write_similarity_keys(const TileGradPlan& plan, const TileGradKeys& 
     }
     const int64_t row = s.k_begin + keys.first + j;
     widen_row(DType::bf16, address(a.kv.k, s.batch, key_head, row), width, 1, x);
-    finish_row(a.scores.similarity, scale, keys.column_sum[j], x, width, rows + j % 16 * stride);
+    finish_row(a.scores.similarity, scale, 2 * keys.column_sum[j], x, width, rows + j % 16 * stride);
     narrow_row(DType::bf16, rows + j % 16 * stride, width, writable(a.dk, s.batch, key_head, row));
   }
 }
@@ -63,7 +63,7 @@ inline void write_tile_dq(const TileGradPlan& plan, const QueryBlock& q, const f
       float* row = room + r * stride;
       if (!plain) {
         widen_row(DType::bf16, address(a.q, s.batch, q.head, s.q_begin + i), width, 1, x);
-        const float along = finish_row(a.scores.similarity, scale, scale * row_sum[16 * half + r], x, width, row);
+        const float along = finish_row(a.scores.similarity, scale, row_sum[16 * half + r], x, width, row);
         if (plan.base.projection) plan.base.projection[plan.base.row(q.sequence, q.head) + i] = along;
       }
       if (a.dq) narrow_row(DType::bf16, row, width, writable(a.dq, s.batch, q.head, s.q_begin + i));

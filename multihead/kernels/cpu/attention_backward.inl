@@ -100,9 +100,8 @@ inline void load_block(const BackwardPlan& plan, int64_t n, int64_t head, int64_
     lane_rows(a.d_o, s, q, v * kLanes, plan.sizes.value_width, rows_room, zeros, rows);
     rows_to_columns(rows, plan.sizes.value_width, hn::Set(f32, 1.0f), b.d_o_columns + v * kLanes, q.width());
   }
-  const float scale = a.scores.scale[head];
-  const bool euclidean = a.scores.similarity == Similarity::euclidean;
-  load_rows(a.q, s, q, euclidean ? 2 * scale : scale, a.scores.similarity == Similarity::cosine, b.q_rows);
+  const bool cosine = a.scores.similarity == Similarity::cosine;
+  load_rows(a.q, s, q, cosine ? a.scores.scale[head] : 1, cosine, b.q_rows);
   load_rows(a.d_o, s, q, 1, false, b.d_o_rows);
   memset(b.dq, 0, static_cast<size_t>(plan.sizes.key_width * q.width()) * 4);
   b.finite = -1;
@@ -190,7 +189,7 @@ inline void backward_block(BackwardTask& task, BackwardQueries& b) {
   }
 }
 
-// Turns Σ ds · y (y = k̂ or k) into the gradient of x through its similarity; x is the row as it came. Returns x̂ · Σ.
+// Turns Σ ds · y (y = k̂ or k), and for euclidean the sum of ds, into the gradient of x; x is the row as it came. Returns x̂ · Σ.
 // A row that gathered exactly nothing has the gradient 0, whatever stands in x.
 inline float finish_row(Similarity similarity, float scale, float sum, const float* x, int64_t width, float* gradient) {
   if (all_zero(gradient, width) && sum == 0) return 0;
@@ -200,7 +199,7 @@ inline float finish_row(Similarity similarity, float scale, float sum, const flo
     projection = dot(x, gradient, width) * inverse;
     for (int64_t c = 0; c < width; ++c) gradient[c] = scale * inverse * (gradient[c] - projection * inverse * x[c]);
   } else if (similarity == Similarity::euclidean) {
-    for (int64_t c = 0; c < width; ++c) gradient[c] = 2 * (scale * gradient[c] - sum * x[c]);
+    for (int64_t c = 0; c < width; ++c) gradient[c] = 2 * scale * (gradient[c] - sum * x[c]);
   } else if (scale != 1) {
     for (int64_t c = 0; c < width; ++c) gradient[c] *= scale;
   }
@@ -224,7 +223,7 @@ inline void write_dq(const BackwardPlan& plan, const BackwardQueries& b, const f
       const int64_t i = q.first + v * kLanes + r;
       if (!plain) {
         widen_row(a.q.dtype, address(a.q, s.batch, q.head, s.q_begin + i), width, 1, x);
-        const float along = finish_row(a.scores.similarity, scale, scale * row_sum[v * kLanes + r], x, width, rows[r]);
+        const float along = finish_row(a.scores.similarity, scale, row_sum[v * kLanes + r], x, width, rows[r]);
         if (plan.projection) plan.projection[plan.row(q.sequence, q.head) + i] = along;
       }
       if (a.dq) narrow_row(a.dq.dtype, rows[r], width, writable(a.dq, s.batch, q.head, s.q_begin + i));

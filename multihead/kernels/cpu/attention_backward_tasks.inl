@@ -35,11 +35,9 @@ inline void write_keys(const BackwardTask& task, float* x) {
     const int64_t row = s.k_begin + task.keys.first + j;
     float* dk = task.keys.dk + j * round_up(key_width, kLanes);
     if (a.dk) {
-      if (a.scores.similarity != Similarity::dot) {
-        widen_row(a.kv.k.dtype, address(a.kv.k, s.batch, task.key_head, row), key_width, 1, x);
-        const bool euclidean = a.scores.similarity == Similarity::euclidean;
-        finish_row(a.scores.similarity, euclidean ? 0.5f : 1.0f, task.keys.column_sum[j], x, key_width, dk);
-      }
+      const bool cosine = a.scores.similarity == Similarity::cosine;
+      if (a.scores.similarity != Similarity::dot) widen_row(a.kv.k.dtype, address(a.kv.k, s.batch, task.key_head, row), key_width, 1, x);
+      finish_row(a.scores.similarity, cosine ? 1 : a.scores.scale[task.key_head * task.plan.sizes.group], task.keys.column_sum[j], x, key_width, dk);
       narrow_row(a.dk.dtype, dk, key_width, writable(a.dk, s.batch, task.key_head, row));
     }
     if (a.dv) narrow_row(a.dv.dtype, task.keys.dv + j * round_up(value_width, kLanes), value_width, writable(a.dv, s.batch, task.key_head, row));

@@ -4,7 +4,7 @@
 struct BackwardQueries {
   QueryBlock q;
   float* d_o_columns;   // (Dv, width)
-  float* q_rows;        // (width, Dk padded): q as it multiplies ds into dk (scaled, or normalised and scaled)
+  float* q_rows;        // (width, Dk padded): q as it multiplies ds into dk; cosine: tau · q / |q|
   float* d_o_rows;      // (width, Dv padded)
   float* dq;            // (Dk, width): this task's part of Σ ds · k
   float row_sum[kMaxQueries];  // euclidean: Σ_j ds
@@ -19,7 +19,7 @@ struct BackwardKeys {
   int64_t first, count;
   Rows k, v;
   float *dk, *dv;    // (count, D padded)
-  float* column_sum;  // euclidean: Σ_i scale · ds
+  float* column_sum;  // euclidean: Σ_i ds
 };
 
 struct BackwardRoom {
@@ -92,7 +92,7 @@ inline void add_rows_carefully(float* c, int64_t count, const float* x, const fl
 }
 
 template <int N>
-inline void sum_gradients(BackwardQueries& b, BackwardKeys& keys, int64_t at, int64_t count, float scale, const float* ds) {
+inline void sum_gradients(BackwardQueries& b, BackwardKeys& keys, int64_t at, int64_t count, const float* ds) {
   constexpr int64_t width = N * kLanes;
   for (int n = 0; n < N; ++n) {
     V sum = hn::LoadU(f32, b.row_sum + n * kLanes);
@@ -102,7 +102,7 @@ inline void sum_gradients(BackwardQueries& b, BackwardKeys& keys, int64_t at, in
   for (int64_t j = 0; j < count; ++j) {
     V sum = hn::Zero(f32);
     for (int n = 0; n < N; ++n) sum = hn::Add(sum, hn::LoadU(f32, ds + j * width + n * kLanes));
-    keys.column_sum[at + j] += scale * hn::GetLane(hn::SumOfLanes(f32, sum));
+    keys.column_sum[at + j] += hn::GetLane(hn::SumOfLanes(f32, sum));
   }
 }
 
@@ -119,7 +119,7 @@ HWY_INLINE void add_gradients(const AttentionBackwardArgs& a, const Sizes& sizes
   const Rows k{keys.k.data + at * keys.k.stride, keys.k.stride};
   float *dk = keys.dk + at * key_room, *dv = keys.dv + at * value_room;
   if (a.scores.similarity == Similarity::euclidean)
-    sum_gradients<N>(b, keys, at, count, a.scores.scale[b.q.head], room.ds);
+    sum_gradients<N>(b, keys, at, count, room.ds);
   if (careful) {
     if (wants_dq(a)) add_values_carefully<N>(b.dq, k, count, sizes.key_width, room.ds, room.kept);
     if (a.dk) add_rows_carefully(dk, count, room.ds, room.kept, b.q.count, width, b.q_rows, key_room);
