@@ -51,15 +51,15 @@ T pick(Random& random, const std::array<T, n>& from) {
 int64_t work(const AttentionCase& c) { return c.B * c.H * c.Tq * c.Tk * (c.Dk + c.Dv); }
 
 void draw_sizes(Random& random, AttentionCase& c) {
-  // One case in 64 is large: several blocks of keys and rows; the others take about a millisecond.
-  const int64_t budget = random.below(64) == 0 ? 40'000'000 : 1'200'000;
+  // One case in 48 is large: several blocks of keys and rows; the others take about a millisecond.
+  const int64_t budget = random.below(48) == 0 ? 40'000'000 : 1'200'000;
   do {
     c.B = 1 + random.below(3);
     const auto heads = pick(random, kHeads);
     c.H = heads[0];
     c.Hkv = heads[1];
     c.Tq = pick(random, kLengths);
-    c.Tk = random.below(12) == 0 ? pick(random, kLongLengths) : pick(random, kLengths);
+    c.Tk = random.below(6) == 0 ? pick(random, kLongLengths) : pick(random, kLengths);
     if (random.below(3) == 0) c.Tq = std::min<int64_t>(c.Tk, 257);
     c.Dk = pick(random, kWidths);
     c.Dv = random.below(2) == 0 ? c.Dk : pick(random, kWidths);

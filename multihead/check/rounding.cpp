@@ -95,11 +95,13 @@ class ErrorWalk {
   // Expected error of a score: its own rounding, the cap's, and that of the products behind it.
   double score_error(const Row<double>& row, int64_t h, int64_t j) const {
     const int64_t at = h * row.k_len + j;
-    const double qq = q_ms_[p_.q_row(row.b, h, row.i)], kk = k_ms_[p_.k_row(row.b, p_.key_head(h), j)];
-    const double width = static_cast<double>(p_.Dk);
-    double behind = std::sqrt(qq * kk * width) * sum_error(p_.Dk);
-    if (std::holds_alternative<EuclideanSimilarity>(p_.options().similarity)) behind += kSingle * (qq + kk) * width;
-    if (std::holds_alternative<CosineSimilarity>(p_.options().similarity)) behind = sum_error(p_.Dk) / std::sqrt(width);
+    const int64_t q_row = p_.q_row(row.b, h, row.i), k_row = p_.k_row(row.b, p_.key_head(h), j);
+    const double qq = q_ms_[q_row] * static_cast<double>(p_.Dk), kk = k_ms_[k_row] * static_cast<double>(p_.Dk);
+    double products = 0;
+    for (int64_t d = 0; d < p_.Dk; ++d) products += squared(q_[q_row * p_.Dk + d] * k_[k_row * p_.Dk + d]);
+    double behind = std::sqrt(products) * sum_error(p_.Dk);
+    if (std::holds_alternative<EuclideanSimilarity>(p_.options().similarity)) behind += kSingle * (qq + kk);
+    if (std::holds_alternative<CosineSimilarity>(p_.options().similarity)) behind = qq * kk > 0 ? behind / std::sqrt(qq * kk) : 0;
     behind *= std::abs(p_.scale(h)) * cap_slope(row, at);
     return unit_ * std::abs(row.scores[at]) + kSingle * std::abs(row.capped[at]) + behind;
   }

@@ -37,4 +37,10 @@ int64_t cases(int64_t usual) {
   return usual * (text ? std::max<int64_t>(1, std::atoll(text)) : 1);
 }
 
+std::string listed(const std::vector<std::string>& failures) {
+  std::string text;
+  for (size_t n = 0; n < failures.size() && n < 20; ++n) text += "\n" + failures[n];
+  return text;
+}
+
 }  // namespace mh::harness

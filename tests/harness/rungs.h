@@ -35,4 +35,7 @@ class Scope {
 // How many cases a test takes that usually takes so many: an eighth under a sanitizer, times MH_TEST_SCALE where that is set.
 int64_t cases(int64_t usual);
 
+// The first twenty, one a line.
+std::string listed(const std::vector<std::string>& failures);
+
 }  // namespace mh::harness

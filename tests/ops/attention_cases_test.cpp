@@ -11,17 +11,11 @@
 namespace mh {
 namespace {
 
-std::string first_of(const std::vector<std::string>& failures) {
-  std::string text;
-  for (size_t n = 0; n < failures.size() && n < 20; ++n) text += failures[n] + "\n";
-  return text;
-}
-
 TEST(AttentionCases, AgreeWithTheReferenceOnEveryRung) {
   const SelftestReport report = selftest({.cases = harness::cases(kFastCases)});
   EXPECT_GE(report.ran, harness::cases(kFastCases));
   EXPECT_GT(report.garbage, harness::cases(kFastCases) / 4);
-  EXPECT_EQ(report.failed, 0) << first_of(report.failures);
+  EXPECT_EQ(report.failed, 0) << harness::listed(report.failures);
   RecordProperty("combinations", static_cast<int>(report.ran));
 }
 
@@ -36,7 +30,8 @@ TEST(AttentionCases, HaveTheSameBitsForAnyNumberOfThreads) {
       const CaseOutputs alone = run_case(in);
       for (int count : {2, 3, 7, 16}) {
         set_threads(count);
-        EXPECT_EQ(differing(alone, run_case(in)), std::vector<std::string>{}) << step.name << " " << count << " threads: " << c.label();
+        const auto wrong = differing(alone, run_case(in));
+        EXPECT_TRUE(wrong.empty()) << step.name << " " << count << " threads: " << c.label() << harness::listed(wrong);
       }
     }
   }

@@ -24,7 +24,7 @@ TEST(AttentionGrowth, KeepsTheAccuracyRule) {
       if (!step.rung && c.dtype != DType::bf16) continue;
       const harness::Scope scope(step);
       const auto wrong = judged.judge(run_case(judged.in));
-      EXPECT_EQ(wrong, std::vector<std::string>{}) << step.name << " " << c.label();
+      EXPECT_TRUE(wrong.empty()) << step.name << " " << c.label() << harness::listed(wrong);
       if (!wrong.empty() && ++failures == 20) FAIL() << "20 cases failed; the others were not run";
     }
   }
