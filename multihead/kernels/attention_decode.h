@@ -15,7 +15,8 @@ inline constexpr int64_t kDecodeMostRows = 16;
 inline constexpr int64_t kDecodeMostWidth = 512;
 
 // Keys whose scores are made before their values are read. Runs this long keep the prefetchers on one stream (Zen 4,
-// f32 from DRAM: 0.78 of plain read bandwidth with 64 keys, 0.94 with 512, 0.99 with 1024); the scores of 16 rows fill 64 KiB.
+// f32 from DRAM: 0.78 of plain read bandwidth with 64 keys, 0.94 with 512, 0.99 with 1024); the scores of 16 rows fill
+// 64 KiB.
 inline constexpr int64_t kDecodeBlock = 1024;
 
 // Keys of a chunk: a function of the length alone, so that neither threads nor batch companions change a bit. Short

@@ -79,7 +79,7 @@ struct Array {
 };
 
 struct Decoding {
-  std::string label;
+  std::string label{};
   std::vector<int64_t> lengths = {700};
   int64_t key_heads = 1, group = 1, queries = 1, key_width = 64, value_width = 64;
   DType cache = DType::f32, query = DType::f32;
@@ -213,7 +213,10 @@ inline Call make(const Decoding& s, unsigned seed = 1) {
   }
   for (int64_t b = 0; b < batch; ++b) {
     const int64_t length = s.lengths[static_cast<size_t>(b)];
-    c.sequences.push_back({.batch = b, .q_len = s.queries, .k_len = length, .position = length - s.queries,
+    c.sequences.push_back({.batch = b,
+                           .q_len = s.queries,
+                           .k_len = length,
+                           .position = length - s.queries,
                            .prefix = std::max<int64_t>(s.prefix, 0)});
   }
   for (int64_t h = 0; h < heads; ++h) {
@@ -318,14 +321,16 @@ inline void expect_right(const Call& c, const std::string& where) {
       for (int64_t i = 0; i < c.setup.queries; ++i) {
         const Row row = expected(c, b, h, i);
         const double lse = c.lse.get(c.lse.at(b, h, i));
-        if (std::isinf(row.lse) ? lse != row.lse : !(std::fabs(lse - row.lse) <= row.s_error + 0x1p-22 * (1 + std::fabs(row.lse)))) {
+        if (std::isinf(row.lse) ? lse != row.lse
+                                : !(std::fabs(lse - row.lse) <= row.s_error + 0x1p-22 * (1 + std::fabs(row.lse)))) {
           ADD_FAILURE() << where << ": lse " << lse << ", expected " << row.lse << " at " << b << ' ' << h << ' ' << i;
           ++wrong;
         }
         for (int64_t d = 0; d < c.setup.value_width && wrong < 5; ++d) {
           const double want = row.o[static_cast<size_t>(d)], got = c.o.get(c.o.at(b, h, i, d));
           if (std::fabs(got - want) <= row.o_error + rounding(c.setup.query) * std::fabs(want)) continue;
-          ADD_FAILURE() << where << ": o " << got << ", expected " << want << " at " << b << ' ' << h << ' ' << i << ' ' << d;
+          ADD_FAILURE() << where << ": o " << got << ", expected " << want << " at " << b << ' ' << h << ' ' << i << ' '
+                        << d;
           ++wrong;
         }
       }

@@ -14,9 +14,20 @@ std::vector<Decoding> decodings() {
       {.label = "one key", .lengths = {1}},
       {.label = "chunks", .lengths = {1700}, .key_width = 128, .value_width = 128},
       {.label = "long, grouped", .lengths = {9000}, .group = 4, .key_width = 32, .value_width = 32},
-      {.label = "ragged", .lengths = {5, 0, 513, 1100, 64}, .key_heads = 2, .group = 3, .key_width = 40, .value_width = 24},
+      {.label = "ragged",
+       .lengths = {5, 0, 513, 1100, 64},
+       .key_heads = 2,
+       .group = 3,
+       .key_width = 40,
+       .value_width = 24},
       {.label = "few queries", .lengths = {600}, .key_heads = 2, .queries = 5, .ahead = 0},
-      {.label = "grouped queries", .lengths = {520}, .group = 4, .queries = 4, .key_width = 80, .value_width = 96, .ahead = 0},
+      {.label = "grouped queries",
+       .lengths = {520},
+       .group = 4,
+       .queries = 4,
+       .key_width = 80,
+       .value_width = 96,
+       .ahead = 0},
       {.label = "window", .lengths = {2100}, .group = 2, .behind = 700, .ahead = 0},
       {.label = "prefix", .lengths = {300}, .queries = 3, .prefix = 299},
       {.label = "cap", .lengths = {900}, .cap = 2, .spread = 6},
@@ -27,9 +38,21 @@ std::vector<Decoding> decodings() {
       {.label = "bias of f16", .lengths = {131}, .bias = true, .bias_type = DType::f16},
       {.label = "documents", .lengths = {2000, 40}, .queries = 2, .documents = true},
       {.label = "dense", .lengths = {530}, .group = 2, .queries = 2, .keep = true, .drop = true},
-      {.label = "everything", .lengths = {1234, 3}, .key_heads = 2, .group = 2, .queries = 3, .key_width = 72,
-       .value_width = 33, .cap = 5, .sink = true, .relative = true, .documents = true, .keep = true, .bias = true,
-       .behind = 900, .ahead = 0},
+      {.label = "everything",
+       .lengths = {1234, 3},
+       .key_heads = 2,
+       .group = 2,
+       .queries = 3,
+       .key_width = 72,
+       .value_width = 33,
+       .cap = 5,
+       .sink = true,
+       .relative = true,
+       .documents = true,
+       .keep = true,
+       .bias = true,
+       .behind = 900,
+       .ahead = 0},
   };
 }
 
@@ -64,12 +87,17 @@ TEST(Decode, TypeOfQueriesIsFree) {
 TEST(Decode, EveryWidthReadsItsRowsOnly) {
   std::vector<int64_t> widths;
   for (int64_t width = 1; width <= 70; ++width) widths.push_back(width);
-  for (const int64_t width : {79, 95, 100, 127, 128, 129, 160, 192, 255, 256, 257, 300, 384, 511, 512}) widths.push_back(width);
+  for (const int64_t width : {79, 95, 100, 127, 128, 129, 160, 192, 255, 256, 257, 300, 384, 511, 512})
+    widths.push_back(width);
   on_every_rung([&](const std::string& rung, const kernels::Table& table) {
     for (const int64_t width : widths) {
       for (const DType cache : {DType::f32, DType::bf16, DType::f16, DType::i8}) {
         for (const int64_t group : {1, 3, 8}) {
-          Call c = make({.lengths = {21}, .group = group, .key_width = width, .value_width = 513 - width, .cache = cache,
+          Call c = make({.lengths = {21},
+                         .group = group,
+                         .key_width = width,
+                         .value_width = 513 - width,
+                         .cache = cache,
                          .gap = width % 3});
           c.run(table);
           expect_right(c, rung + ", width " + std::to_string(width) + ", " + std::string(name(cache)));
@@ -139,23 +167,36 @@ TEST(Decode, PagedEqualsContiguous) {
     for (const DType cache : {DType::f32, DType::bf16, DType::f16, DType::i8}) {
       for (const int64_t page : {1, 7, 16}) {
         for (const int64_t width : {20, 64}) {
-          Call paged = make({.lengths = {530, 3, 0, 70}, .key_heads = 2, .group = 3, .key_width = width,
-                             .value_width = 64, .cache = cache, .page = page});
-          Call plain = make({.lengths = {530, 3, 0, 70}, .key_heads = 2, .group = 3, .key_width = width,
-                             .value_width = 64, .cache = cache});
+          Call paged = make({.lengths = {530, 3, 0, 70},
+                             .key_heads = 2,
+                             .group = 3,
+                             .key_width = width,
+                             .value_width = 64,
+                             .cache = cache,
+                             .page = page});
+          Call plain = make({.lengths = {530, 3, 0, 70},
+                             .key_heads = 2,
+                             .group = 3,
+                             .key_width = width,
+                             .value_width = 64,
+                             .cache = cache});
           plain.q = paged.q;
           for (int64_t b = 0; b < 4; ++b) {
             for (int64_t h = 0; h < 2; ++h) {
               for (int64_t j = 0; j < plain.setup.lengths[static_cast<size_t>(b)]; ++j) {
                 for (int64_t d = 0; d < width; ++d) {
-                  plain.k.set(plain.k.at(b, h, j, d), static_cast<float>(paged.k.get(paged.key_at(paged.k, b, h, j) + d)));
+                  plain.k.set(plain.k.at(b, h, j, d),
+                              static_cast<float>(paged.k.get(paged.key_at(paged.k, b, h, j) + d)));
                 }
                 for (int64_t d = 0; d < 64; ++d) {
-                  plain.v.set(plain.v.at(b, h, j, d), static_cast<float>(paged.v.get(paged.key_at(paged.v, b, h, j) + d)));
+                  plain.v.set(plain.v.at(b, h, j, d),
+                              static_cast<float>(paged.v.get(paged.key_at(paged.v, b, h, j) + d)));
                 }
                 if (cache != DType::i8) continue;
-                plain.k_scale.set(plain.k_scale.at(b, h, j), static_cast<float>(paged.k_scale.get(paged.key_at(paged.k_scale, b, h, j))));
-                plain.v_scale.set(plain.v_scale.at(b, h, j), static_cast<float>(paged.v_scale.get(paged.key_at(paged.v_scale, b, h, j))));
+                plain.k_scale.set(plain.k_scale.at(b, h, j),
+                                  static_cast<float>(paged.k_scale.get(paged.key_at(paged.k_scale, b, h, j))));
+                plain.v_scale.set(plain.v_scale.at(b, h, j),
+                                  static_cast<float>(paged.v_scale.get(paged.key_at(paged.v_scale, b, h, j))));
               }
             }
           }
@@ -191,7 +232,8 @@ TEST(Decode, Int8AddsAtMostTwoPercent) {
           double top = 0;
           for (int64_t d = 0; d < 64; ++d) top = std::max(top, std::fabs(from.get(from.at(0, h, j, d))));
           scales.set(scales.at(0, h, j), static_cast<float>(top / 127));
-          for (int64_t d = 0; d < 64; ++d) to.set(to.at(0, h, j, d), static_cast<float>(from.get(from.at(0, h, j, d)) * 127 / top));
+          for (int64_t d = 0; d < 64; ++d)
+            to.set(to.at(0, h, j, d), static_cast<float>(from.get(from.at(0, h, j, d)) * 127 / top));
         }
       }
     };
@@ -306,7 +348,8 @@ TEST(Decode, RowWithoutKeysIsZero) {
         for (int64_t j = 0; j < length; ++j) c.v.set(c.v.at(0, 0, j, 0), kNan);
         c.run(table);
         for (int64_t n = 0; n < 2 * 64; ++n) EXPECT_EQ(c.o.get(n), 0) << rung;
-        for (int64_t h = 0; h < 2; ++h) EXPECT_EQ(c.lse.get(h), sink ? c.sink[static_cast<size_t>(h)] : -kInfinity) << rung;
+        for (int64_t h = 0; h < 2; ++h)
+          EXPECT_EQ(c.lse.get(h), sink ? c.sink[static_cast<size_t>(h)] : -kInfinity) << rung;
       }
     }
   });

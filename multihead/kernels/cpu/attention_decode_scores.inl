@@ -58,8 +58,8 @@ inline int64_t mark_kept(const DecodeUnit& u, int64_t r, int64_t j, int64_t keys
   for (int64_t n = 0; n < keys; ++n) keep[n] = j + n >= reach.begin && j + n < reach.end;
   if (s.q_documents) {
     const View& mine_of = s.q_documents;
-    const int32_t mine = static_cast<const int32_t*>(
-        mine_of.data)[u.b * mine_of.stride[0] + u.row[r].query * mine_of.stride[1]];
+    const int32_t mine =
+        static_cast<const int32_t*>(mine_of.data)[u.b * mine_of.stride[0] + u.row[r].query * mine_of.stride[1]];
     const int64_t step = s.k_documents.stride[1];
     const int32_t* theirs = static_cast<const int32_t*>(s.k_documents.data) + u.b * s.k_documents.stride[0] + j * step;
     for (int64_t n = 0; n < keys; ++n) keep[n] &= theirs[n * step] == mine;
