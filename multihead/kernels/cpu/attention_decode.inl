@@ -1,9 +1,12 @@
 // Attention of few queries over a long cache: chunks of keys in parallel, then their partial results in ascending
 // order.
 
-#include "multihead/kernels/cpu/attention_decode_chunk.inl"
+// Each stands on the one before.
 #include "multihead/kernels/cpu/attention_decode_rows.inl"
+
 #include "multihead/kernels/cpu/attention_decode_scores.inl"
+
+#include "multihead/kernels/cpu/attention_decode_chunk.inl"
 
 namespace decode {
 
