@@ -63,7 +63,8 @@ class Maker {
         return packed ? empty({heads, total, width}, c_.dtype).transpose(0, 1)
                       : empty({c_.B, length, heads, width}, c_.dtype).transpose(1, 2);
       case CaseLayout::padded: {
-        const Shape shape = packed ? Shape{total + 3, heads + 1, width + 5} : Shape{c_.B, heads + 1, length + 3, width + 5};
+        const Shape shape =
+            packed ? Shape{total + 3, heads + 1, width + 5} : Shape{c_.B, heads + 1, length + 3, width + 5};
         const Tensor wide = full(shape, kNan, c_.dtype);
         const int t = packed ? 0 : 2, h = 1, d = packed ? 2 : 3;
         return wide.slice(t, 1, (packed ? total : length) + 1).slice(h, 0, heads).slice(d, 2, width + 2);
@@ -86,7 +87,8 @@ class Maker {
       in.v = one.slice(d, c_.Dk, c_.Dk + c_.Dv);
       if (all) in.q = one.slice(d, c_.Dk + c_.Dv, 2 * c_.Dk + c_.Dv);
     }
-    for (const Tensor* each : {&in.q, &in.k, &in.v, &in.d_o}) each->copy_from(randn(each->shape(), next_seed(), c_.dtype));
+    for (const Tensor* each : {&in.q, &in.k, &in.v, &in.d_o})
+      each->copy_from(randn(each->shape(), next_seed(), c_.dtype));
     if (c_.growth != 0) make_growth(in);
     if (c_.zero_vectors) {
       for (const Tensor* each : {&in.q, &in.k}) {

@@ -12,9 +12,10 @@ namespace {
 constexpr std::array<int64_t, 24> kLengths{1,  2,  3,  7,  8,  9,  15, 16,  17,  31,  32,  33,
                                            47, 48, 49, 63, 64, 65, 96, 127, 128, 129, 200, 257};
 constexpr std::array<int64_t, 7> kLongLengths{255, 256, 300, 511, 513, 640, 1025};
-constexpr std::array<int64_t, 33> kWidths{1,  2,  3,  5,  7,  8,  9,  15, 16,  17,  24,  31,  32,  33,  40,  48, 63,
+constexpr std::array<int64_t, 33> kWidths{1,  2,  3,  5,  7,  8,   9,   15,  16,  17,  24,  31,  32,  33,  40,  48, 63,
                                           64, 65, 72, 80, 96, 100, 127, 128, 129, 160, 192, 256, 257, 320, 511, 512};
-constexpr std::array<std::array<int64_t, 2>, 8> kHeads{{{1, 1}, {2, 2}, {2, 1}, {3, 3}, {4, 2}, {4, 1}, {6, 2}, {8, 1}}};
+constexpr std::array<std::array<int64_t, 2>, 8> kHeads{
+    {{1, 1}, {2, 2}, {2, 1}, {3, 3}, {4, 2}, {4, 1}, {6, 2}, {8, 1}}};
 constexpr std::array<uint16_t, 24> kMasks{
     0,
     0,
@@ -121,12 +122,12 @@ void add(std::string& text, bool present, std::string_view word) {
 
 std::string AttentionCase::label() const {
   constexpr std::array layouts{"bhtd", "bthd", "shared", "padded"};
-  constexpr std::array biases{"", "bias", "bias(H,1,Tk)", "bias(Tk)", "bias(B,1,Tq,1)", "bias(-inf)", "bias(bf16)", "alibi", "t5",
-                              "t5_one_way", "bias alibi", "bias t5"};
+  constexpr std::array biases{"",           "bias",  "bias(H,1,Tk)", "bias(Tk)",   "bias(B,1,Tq,1)", "bias(-inf)",
+                              "bias(bf16)", "alibi", "t5",           "t5_one_way", "bias alibi",     "bias t5"};
   constexpr std::array similarities{"", "scaled", "cosine", "cosine(H)", "euclidean"};
   constexpr std::array mixes{"", "head_mix", "key_mix"};
-  constexpr std::array mask_names{"keep", "drop", "lengths", "causal", "offset", "offsets", "window", "prefix", "documents",
-                                  "query_documents"};
+  constexpr std::array mask_names{"keep",    "drop",   "lengths", "causal",    "offset",
+                                  "offsets", "window", "prefix",  "documents", "query_documents"};
   std::string text = fmt::format("{} B{} H{}/{} Tq{} Tk{} Dk{} Dv{} {}", name(dtype), B, H, Hkv, Tq, Tk, Dk, Dv,
                                  layouts[static_cast<size_t>(layout)]);
   for (size_t bit = 0; bit < mask_names.size(); ++bit) add(text, (masks >> bit & 1) != 0, mask_names[bit]);

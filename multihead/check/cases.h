@@ -15,7 +15,20 @@ enum class CaseLayout : uint8_t {
   shared,  // q, k, v (or k, v) are slices of one array
   padded,  // rows and heads further apart than they are long, NaN in between
 };
-enum class CaseBias : uint8_t { none, dense, per_head, per_key, per_query, drops, half, alibi, t5, t5_one_way, dense_alibi, dense_t5 };
+enum class CaseBias : uint8_t {
+  none,
+  dense,
+  per_head,
+  per_key,
+  per_query,
+  drops,
+  half,
+  alibi,
+  t5,
+  t5_one_way,
+  dense_alibi,
+  dense_t5
+};
 enum class CaseSimilarity : uint8_t { dot, dot_scaled, cosine, cosine_per_head, euclidean };
 enum class CaseMix : uint8_t { none, heads, keys };
 
@@ -68,6 +81,5 @@ struct CaseInputs {
   AttentionOptions options;
 };
 CaseInputs make_inputs(const AttentionCase& c);
-
 
 }  // namespace mh

@@ -26,7 +26,8 @@ double bad_number(Random& random, DType dtype) {
 class KeptPairs {
  public:
   explicit KeptPairs(const CaseInputs& in) : problem(in.q, in.k, in.v, in.options) {
-    for (int64_t b = 0; b < problem.B; ++b) begins_.push_back(begins_.back() + problem.H * problem.spans[b].q_len * problem.spans[b].k_len);
+    for (int64_t b = 0; b < problem.B; ++b)
+      begins_.push_back(begins_.back() + problem.H * problem.spans[b].q_len * problem.spans[b].k_len);
     kept_.resize(begins_.back());
     each([&](int64_t b, int64_t h, int64_t i, int64_t j, char& kept) {
       kept = problem.keeps(b, h, i, j) && problem.bias(b, h, i, j) != -kInfinity;
@@ -70,7 +71,9 @@ Tensor row_of(const Tensor& rows, const Problem& problem, int64_t b, int64_t h, 
   return rows.select(0, begin + t).select(0, h);
 }
 
-void spoil(const Tensor& row, Random& random) { row.copy_from(full(row.shape(), bad_number(random, row.dtype()), row.dtype())); }
+void spoil(const Tensor& row, Random& random) {
+  row.copy_from(full(row.shape(), bad_number(random, row.dtype()), row.dtype()));
+}
 
 void spoil_keys(Planted& out, KeptPairs& pairs, Random& random) {
   const Problem& p = pairs.problem;
@@ -212,7 +215,8 @@ std::vector<std::string> judge_garbage(const Planted& planted, const CaseOutputs
   const Problem problem(planted.in.q, planted.in.k, planted.in.v, planted.in.options);
   for (int64_t b = 0; b < problem.B; ++b) {
     for (int64_t h = 0; h < problem.H; ++h) {
-      for (int64_t i = 0; i < problem.spans[b].q_len; ++i) rows[problem.q_row(b, h, i)] = planted.reached_rows[problem.lse_index(b, h, i)];
+      for (int64_t i = 0; i < problem.spans[b].q_len; ++i)
+        rows[problem.q_row(b, h, i)] = planted.reached_rows[problem.lse_index(b, h, i)];
     }
   }
   if (!rows_equal(clean.result.o, dirty.result.o, rows)) report("o");

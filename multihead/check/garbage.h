@@ -13,7 +13,8 @@ struct Planted {
   CaseInputs in;
   int64_t places = 0;  // 0: the case drops nothing to plant in
   std::string where;   // "everywhere", or "in k[b, head, row]"
-  // Which rows (order of lse) and keys (order of the rows of k) the garbage may reach; empty: none, and nothing else either.
+  // Which rows (order of lse) and keys (order of the rows of k) the garbage may reach; empty: none, and nothing else
+  // either.
   std::vector<char> reached_rows, reached_keys;
 };
 

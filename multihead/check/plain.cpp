@@ -1,7 +1,7 @@
 // The plain algorithm: the naive one in float, rounded where a tensor of the type would be stored.
 #include "multihead/check/plain.h"
 
-#include "multihead/check/naive.inl"
+#include "multihead/check/naive_backward.inl"
 
 namespace mh::plain {
 
@@ -13,7 +13,8 @@ using reference::to_tensor;
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   Naive<float> naive(q, k, v, options, q.dtype());
   const Outputs<float> out = naive.forward();
-  return {to_tensor(out.o, naive.problem.o_shape(), q.dtype()), to_tensor(out.lse, naive.problem.lse_shape(), DType::f32)};
+  return {to_tensor(out.o, naive.problem.o_shape(), q.dtype()),
+          to_tensor(out.lse, naive.problem.lse_shape(), DType::f32)};
 }
 
 AttentionGradients attention_backward(const AttentionCall& call, const Tensor& d_o, const Tensor& d_lse,

@@ -112,7 +112,8 @@ int64_t t5_bucket(int64_t distance, bool bidirectional, int64_t buckets, int64_t
   }
   const int64_t exact = buckets / 2;
   if (distance < exact) return first + distance;
-  const double share = std::log(static_cast<double>(distance) / exact) / std::log(static_cast<double>(max_distance) / exact);
+  const double share =
+      std::log(static_cast<double>(distance) / exact) / std::log(static_cast<double>(max_distance) / exact);
   // Distances that lie on a boundary in exact arithmetic belong to the farther bucket.
   const double far = std::floor(exact + share * (buckets - exact) + 1e-9);
   return first + std::min<int64_t>(static_cast<int64_t>(std::min(far, 1e9)), buckets - 1);
@@ -134,7 +135,8 @@ uint32_t dropout_bits(uint64_t seed, int64_t b, int64_t h, int64_t i, int64_t j)
   return (c[element / 2] >> (16 * (element % 2))) & 0xFFFF;
 }
 
-Problem::Problem(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) : options_(options) {
+Problem::Problem(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options)
+    : options_(options) {
   packed = options.packed.has_value();
   Dk = q.size(-1);
   Dv = v.size(-1);

@@ -1,4 +1,5 @@
-// A call of attention unrolled: its sequences, positions, kept pairs and biases, read pair by pair from the public types.
+// A call of attention unrolled: its sequences, positions, kept pairs and biases, read pair by pair from the public
+// types.
 #pragma once
 
 #include <cstdint>

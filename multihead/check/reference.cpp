@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "multihead/check/naive.inl"
+#include "multihead/check/naive_backward.inl"
 
 namespace mh::reference {
 namespace {
@@ -62,7 +62,8 @@ AttentionGradients attention_backward(const AttentionCall& call, const Tensor& d
   out.dq = f64(d.dq, call.q.shape());
   out.dk = f64(d.dk, call.k.shape());
   out.dv = f64(d.dv, call.v.shape());
-  for (size_t n = 0; n < options.bias.size(); ++n) out.dbias.push_back(f64(d.dbias[n], source(options.bias[n]).shape()));
+  for (size_t n = 0; n < options.bias.size(); ++n)
+    out.dbias.push_back(f64(d.dbias[n], source(options.bias[n]).shape()));
   if (!d.dsink.empty()) out.dsink = f64(d.dsink, {naive.problem.H});
   if (!d.dtau.empty()) out.dtau = f64(d.dtau, {naive.problem.H});
   if (!d.dmix.empty()) out.dmix = f64(d.dmix, mix_shape(options.score_mix));
@@ -85,7 +86,8 @@ AttentionResult merge(const std::vector<AttentionResult>& parts) {
   return {f64(o, parts[0].o.shape()), f64(lse, parts[0].lse.shape())};
 }
 
-std::vector<AttentionResult> merge_backward(const std::vector<AttentionResult>& parts, const AttentionResult& gradient) {
+std::vector<AttentionResult> merge_backward(const std::vector<AttentionResult>& parts,
+                                            const AttentionResult& gradient) {
   const AttentionResult joined = reference::merge(parts);
   const std::vector<double> o = values<double>(joined.o), lse = values<double>(joined.lse);
   const std::vector<double> d_o = values<double>(gradient.o);
@@ -120,7 +122,8 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOption
   std::iota(all_rows.begin(), all_rows.end(), 0);
   const auto& chosen_heads = heads.empty() ? all_heads : heads;
   const auto& chosen_rows = rows.empty() ? all_rows : rows;
-  const auto head_count = static_cast<int64_t>(chosen_heads.size()), row_count = static_cast<int64_t>(chosen_rows.size());
+  const auto head_count = static_cast<int64_t>(chosen_heads.size()),
+             row_count = static_cast<int64_t>(chosen_rows.size());
   std::vector<double> out(problem.B * head_count * row_count * problem.Tk, 0);
   naive.for_each_row([&](const Row<double>& row) {
     for (int64_t r = 0; r < row_count; ++r) {

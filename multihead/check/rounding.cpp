@@ -11,7 +11,7 @@ namespace mh {
 namespace {
 
 using reference::BiasPiece;
-using reference::Naive;
+using reference::NaiveForward;
 using reference::Problem;
 using reference::Row;
 using reference::values;
@@ -101,7 +101,8 @@ class ErrorWalk {
     for (int64_t d = 0; d < p_.Dk; ++d) products += squared(q_[q_row * p_.Dk + d] * k_[k_row * p_.Dk + d]);
     double behind = std::sqrt(products) * sum_error(p_.Dk);
     if (std::holds_alternative<EuclideanSimilarity>(p_.options().similarity)) behind += kSingle * (qq + kk);
-    if (std::holds_alternative<CosineSimilarity>(p_.options().similarity)) behind = qq * kk > 0 ? behind / std::sqrt(qq * kk) : 0;
+    if (std::holds_alternative<CosineSimilarity>(p_.options().similarity))
+      behind = qq * kk > 0 ? behind / std::sqrt(qq * kk) : 0;
     behind *= std::abs(p_.scale(h)) * cap_slope(row, at);
     return unit_ * std::abs(row.scores[at]) + kSingle * std::abs(row.capped[at]) + behind;
   }
@@ -140,7 +141,8 @@ class ErrorWalk {
     add_ds(row, h, weight_error, delta - d_lse, delta_error);
   }
 
-  void add_ds(const Row<double>& row, int64_t h, const std::vector<double>& weight_error, double change, double delta_error) {
+  void add_ds(const Row<double>& row, int64_t h, const std::vector<double>& weight_error, double change,
+              double delta_error) {
     const int64_t n = row.k_len, q_row = p_.q_row(row.b, h, row.i);
     double along_cosine = 0;
     for (int64_t j = 0; j < n; ++j) {
@@ -151,7 +153,8 @@ class ErrorWalk {
       dp *= row.factor[at];
       const double products = row.factor[at] * std::sqrt(d_o_ms_[q_row] * v_ms_[k_row] * static_cast<double>(p_.Dv));
       const double dp_error = unit_ * std::abs(dp) + sum_error(p_.Dv) * products;
-      const double own = squared(weight_error[j] * (dp - change)) + squared(row.p[at]) * (squared(dp_error) + squared(unit_ * (dp - change)));
+      const double own = squared(weight_error[j] * (dp - change)) +
+                         squared(row.p[at]) * (squared(dp_error) + squared(unit_ * (dp - change)));
       ds_[at] = own + squared(row.p[at] * delta_error);
       along_cosine += row.p[at] * std::abs(row.similarity[at]) * cap_slope(row, at);
       dtau_[h] += own * squared(row.similarity[at] * cap_slope(row, at));
@@ -165,7 +168,9 @@ class ErrorWalk {
       for (int64_t h = 0; h < p_.H; ++h) {
         for (int64_t j = 0; j < row.k_len; ++j) {
           const int64_t at = h * row.k_len + j;
-          if (row.kept[at]) dbias_[n][p_.bias_index(piece, row.b, h, row.i, j)] += ds_[at] * squared(p_.bias_slope(piece, row.b, row.i, j));
+          if (row.kept[at])
+            dbias_[n][p_.bias_index(piece, row.b, h, row.i, j)] +=
+                ds_[at] * squared(p_.bias_slope(piece, row.b, row.i, j));
         }
       }
     }
@@ -215,7 +220,7 @@ class ErrorWalk {
     dq_ = std::max(dq_, largest_root(dq));
   }
 
-  Naive<double> naive_;
+  NaiveForward<double> naive_;
   const Problem& p_;
   double unit_;
   std::vector<double> v_, d_o_, d_lse_;

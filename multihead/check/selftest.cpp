@@ -77,7 +77,8 @@ struct Findings {
 
 void try_garbage(const JudgedCase& judged, const CaseOutputs& clean, Findings& out) {
   const bool everywhere = judged.c.seed % 2 == 0;
-  const Planted planted = everywhere ? plant_everywhere(judged.c, judged.c.seed) : plant_by_pair(judged.c, judged.c.seed);
+  const Planted planted =
+      everywhere ? plant_everywhere(judged.c, judged.c.seed) : plant_by_pair(judged.c, judged.c.seed);
   if (planted.places == 0) return;
   out.garbage = true;
   for (std::string& each : judge_garbage(planted, clean, run_case(planted.in))) out.failures.push_back(std::move(each));
@@ -118,14 +119,16 @@ void run_step(const Step& step, const JudgedCase& judged, SelftestReport& report
   ++report.ran;
   ++(found.failures.empty() ? report.passed : report.failed);
   report.garbage += found.garbage;
-  for (const std::string& each : found.failures) report.failures.push_back(fmt::format("{} {}: {}", step.name, judged.c.label(), each));
+  for (const std::string& each : found.failures)
+    report.failures.push_back(fmt::format("{} {}: {}", step.name, judged.c.label(), each));
 }
 
 }  // namespace
 
 SelftestReport selftest(const SelftestOptions& options) {
   const std::vector<Step> ladder = steps(options.rung);
-  const auto rungs = static_cast<int64_t>(std::count_if(ladder.begin(), ladder.end(), [](const Step& s) { return s.rung.has_value(); }));
+  const auto rungs = static_cast<int64_t>(
+      std::count_if(ladder.begin(), ladder.end(), [](const Step& s) { return s.rung.has_value(); }));
   int64_t count = options.full ? (kFullCombinations + rungs - 1) / std::max<int64_t>(rungs, 1) : kSelftestCases;
   if (options.cases > 0) count = options.cases;
   const std::vector<AttentionCase> cases = attention_cases(count);
@@ -138,7 +141,8 @@ SelftestReport selftest(const SelftestOptions& options) {
   for (int64_t begin = 0; begin < count; begin += kBatch) {
     std::vector<std::unique_ptr<JudgedCase>> judged(std::min(kBatch, count - begin));
     set_threads(all_threads);
-    parallel_for(static_cast<int64_t>(judged.size()), [&](int64_t n) { judged[n] = std::make_unique<JudgedCase>(cases[begin + n]); });
+    parallel_for(static_cast<int64_t>(judged.size()),
+                 [&](int64_t n) { judged[n] = std::make_unique<JudgedCase>(cases[begin + n]); });
     for (const Step& step : ladder) {
       step.take();
       for (const auto& each : judged) run_step(step, *each, report);

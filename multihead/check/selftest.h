@@ -9,9 +9,9 @@
 namespace mh {
 
 struct SelftestOptions {
-  bool full = false;     // at least 100,000 combinations of case and rung
-  int64_t cases = 0;     // another number of cases; 0 for the usual
-  std::string rung{};    // this one alone; empty for all that the machine can run
+  bool full = false;   // at least 100,000 combinations of case and rung
+  int64_t cases = 0;   // another number of cases; 0 for the usual
+  std::string rung{};  // this one alone; empty for all that the machine can run
   std::function<void(int64_t done, int64_t total)> progress{};
 };
 
@@ -20,12 +20,12 @@ struct SelftestOptions {
 struct SelftestReport {
   std::string machine, rung;  // rung: those that ran, lowest first
   int64_t ran = 0, passed = 0, failed = 0, skipped = 0;
-  int64_t garbage = 0;        // combinations that had garbage planted
+  int64_t garbage = 0;  // combinations that had garbage planted
   std::vector<std::string> failures;
 };
 
-// Leaves the rung and the number of threads as they were. Throws: invalid_argument for a rung that is unknown or that this
-// machine cannot run.
+// Leaves the rung and the number of threads as they were. Throws: invalid_argument for a rung that is unknown or that
+// this machine cannot run.
 SelftestReport selftest(const SelftestOptions& options = {});
 
 }  // namespace mh

@@ -107,12 +107,14 @@ std::vector<std::string> JudgedCase::judge(const CaseOutputs& outputs) const {
   for (size_t n = 0; n < got.size(); ++n) {
     const Expectation& e = expectations_[n];
     if (got[n].second.count() != static_cast<int64_t>(e.values.size())) {
-      failures.push_back(fmt::format("{} has {} elements, {} expected", e.name, got[n].second.count(), e.values.size()));
+      failures.push_back(
+          fmt::format("{} has {} elements, {} expected", e.name, got[n].second.count(), e.values.size()));
       continue;
     }
     const double error = max_error(values<double>(got[n].second), e.values);
     if (error > e.bound) {
-      failures.push_back(fmt::format("{}: error {:.3g} over the bound {:.3g} (largest {:.3g})", e.name, error, e.bound, largest(e.values)));
+      failures.push_back(fmt::format("{}: error {:.3g} over the bound {:.3g} (largest {:.3g})", e.name, error, e.bound,
+                                     largest(e.values)));
     }
   }
   if (failures.empty()) judge_empty_rows(outputs, failures);
@@ -137,11 +139,14 @@ void JudgedCase::judge_empty_rows(const CaseOutputs& outputs, std::vector<std::s
       for (int64_t i = 0; i < problem.spans[b].q_len; ++i) {
         if (!empty_[problem.lse_index(b, h, i)]) continue;
         const int64_t row = problem.q_row(b, h, i);
-        const bool zero = std::all_of(&o[row * problem.Dv], &o[row * problem.Dv] + problem.Dv, [](double x) { return x == 0; });
-        const bool still = c.mix != CaseMix::none ||
-                           std::all_of(&dq[row * problem.Dk], &dq[row * problem.Dk] + problem.Dk, [](double x) { return x == 0; });
+        const bool zero =
+            std::all_of(&o[row * problem.Dv], &o[row * problem.Dv] + problem.Dv, [](double x) { return x == 0; });
+        const bool still =
+            c.mix != CaseMix::none ||
+            std::all_of(&dq[row * problem.Dk], &dq[row * problem.Dk] + problem.Dk, [](double x) { return x == 0; });
         if (zero && still) continue;
-        failures.push_back(fmt::format("row {} of head {} of sequence {} keeps nothing, but {} is not 0", i, h, b, zero ? "dq" : "o"));
+        failures.push_back(
+            fmt::format("row {} of head {} of sequence {} keeps nothing, but {} is not 0", i, h, b, zero ? "dq" : "o"));
         return;
       }
     }
@@ -151,9 +156,8 @@ void JudgedCase::judge_empty_rows(const CaseOutputs& outputs, std::vector<std::s
 bool same_bits(const Tensor& a, const Tensor& b) {
   if (a.dtype() != b.dtype() || a.count() != b.count()) return false;
   const auto x = values<double>(a), y = values<double>(b);
-  return std::equal(x.begin(), x.end(), y.begin(), [](double p, double q) {
-    return std::bit_cast<uint64_t>(p) == std::bit_cast<uint64_t>(q);
-  });
+  return std::equal(x.begin(), x.end(), y.begin(),
+                    [](double p, double q) { return std::bit_cast<uint64_t>(p) == std::bit_cast<uint64_t>(q); });
 }
 
 std::vector<std::string> differing(const CaseOutputs& a, const CaseOutputs& b) {

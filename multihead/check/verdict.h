@@ -21,9 +21,10 @@ std::vector<std::pair<std::string, Tensor>> named_outputs(const CaseOutputs& out
 
 // A case with its inputs and what its outputs must be.
 //
-// The rule, per output: max error against the reference <= 1.5 (gradients: 2) times that of the plain algorithm, plus 2 units
-// in the last place of the largest element. The plain algorithm's error is the measured one; for gradients and where there
-// are few rows, so that one run is luck, no less than the expected one (rounding.h). Empty rows are exact, -inf in lse too.
+// The rule, per output: max error against the reference <= 1.5 (gradients: 2) times that of the plain algorithm, plus 2
+// units in the last place of the largest element. The plain algorithm's error is the measured one; for gradients and
+// where there are few rows, so that one run is luck, no less than the expected one (rounding.h). Empty rows are exact,
+// -inf in lse too.
 class JudgedCase {
  public:
   explicit JudgedCase(const AttentionCase& c);

@@ -32,7 +32,8 @@ class Scope {
   int threads_;
 };
 
-// How many cases a test takes that usually takes so many: an eighth under a sanitizer, times MH_TEST_SCALE where that is set.
+// How many cases a test takes that usually takes so many: an eighth under a sanitizer, times MH_TEST_SCALE where that
+// is set.
 int64_t cases(int64_t usual);
 
 // The first twenty, one a line.

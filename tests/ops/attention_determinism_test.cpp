@@ -17,12 +17,13 @@ Tensor pair_part(const Tensor& t, int64_t b, int64_t batch) { return t.rank() ==
 
 // The case's sequence b as a call of its own. Not packed.
 CaseInputs alone(const CaseInputs& in, int64_t b, int64_t batch) {
-  CaseInputs out{in.q.slice(0, b, b + 1), in.k.slice(0, b, b + 1),   in.v.slice(0, b, b + 1), in.d_o.slice(0, b, b + 1),
-                 part(in.d_lse, b, batch), in.options};
+  CaseInputs out{in.q.slice(0, b, b + 1),   in.k.slice(0, b, b + 1),  in.v.slice(0, b, b + 1),
+                 in.d_o.slice(0, b, b + 1), part(in.d_lse, b, batch), in.options};
   Mask& mask = out.options.mask;
   for (Mask::Dense& each : mask.dense) each.where = pair_part(each.where, b, batch);
   for (Tensor& each : mask.lengths) each = part(each, b, batch);
-  for (Tensor* each : {&mask.offsets, &mask.prefixes, &mask.query_documents, &mask.key_documents}) *each = part(*each, b, batch);
+  for (Tensor* each : {&mask.offsets, &mask.prefixes, &mask.query_documents, &mask.key_documents})
+    *each = part(*each, b, batch);
   for (Bias& bias : out.options.bias) {
     if (auto* dense = std::get_if<DenseBias>(&bias)) dense->values = pair_part(dense->values, b, batch);
   }
@@ -89,9 +90,28 @@ TEST(AttentionDeterminism, APackedSequenceHasTheBitsOfTheSameSequenceAlone) {
 
 TEST(AttentionDeterminism, AThousandRepeatsGiveTheSameBits) {
   const std::vector<AttentionCase> cases{
-      {.B = 2, .H = 4, .Hkv = 2, .Tq = 33, .Tk = 65, .Dk = 32, .Dv = 24, .masks = kMaskCausal, .bias = CaseBias::per_key, .sink = true, .seed = 1},
+      {.B = 2,
+       .H = 4,
+       .Hkv = 2,
+       .Tq = 33,
+       .Tk = 65,
+       .Dk = 32,
+       .Dv = 24,
+       .masks = kMaskCausal,
+       .bias = CaseBias::per_key,
+       .sink = true,
+       .seed = 1},
       {.dtype = DType::bf16, .B = 1, .H = 8, .Hkv = 1, .Tq = 1, .Tk = 700, .Dk = 64, .Dv = 64, .seed = 2},
-      {.dtype = DType::f16, .B = 1, .H = 4, .Hkv = 1, .Tq = 40, .Tk = 40, .Dk = 16, .Dv = 16, .dropout = 0.1F, .seed = 3},
+      {.dtype = DType::f16,
+       .B = 1,
+       .H = 4,
+       .Hkv = 1,
+       .Tq = 40,
+       .Tk = 40,
+       .Dk = 16,
+       .Dv = 16,
+       .dropout = 0.1F,
+       .seed = 3},
   };
   for (const AttentionCase& c : cases) {
     const CaseInputs in = make_inputs(c);
@@ -101,7 +121,8 @@ TEST(AttentionDeterminism, AThousandRepeatsGiveTheSameBits) {
       set_threads(3);
       const CaseOutputs first = run_case(in);
       for (int n = 0; n < std::max<int64_t>(50, harness::cases(1000)); ++n) {
-        ASSERT_EQ(differing(first, run_case(in)), std::vector<std::string>{}) << step.name << " " << c.label() << " repeat " << n;
+        ASSERT_EQ(differing(first, run_case(in)), std::vector<std::string>{})
+            << step.name << " " << c.label() << " repeat " << n;
       }
     }
   }
@@ -109,9 +130,28 @@ TEST(AttentionDeterminism, AThousandRepeatsGiveTheSameBits) {
 
 TEST(AttentionDeterminism, LongCallsHaveTheSameBitsForAnyNumberOfThreads) {
   const std::vector<AttentionCase> cases{
-      {.B = 1, .H = 2, .Hkv = 1, .Tq = 700, .Tk = 1300, .Dk = 64, .Dv = 64, .masks = kMaskCausal, .bias = CaseBias::per_head, .d_lse = true, .seed = 4},
+      {.B = 1,
+       .H = 2,
+       .Hkv = 1,
+       .Tq = 700,
+       .Tk = 1300,
+       .Dk = 64,
+       .Dv = 64,
+       .masks = kMaskCausal,
+       .bias = CaseBias::per_head,
+       .d_lse = true,
+       .seed = 4},
       {.dtype = DType::bf16, .B = 1, .H = 4, .Hkv = 1, .Tq = 2, .Tk = 9000, .Dk = 64, .Dv = 64, .seed = 5},
-      {.dtype = DType::f16, .B = 1, .H = 1, .Hkv = 1, .Tq = 900, .Tk = 900, .Dk = 40, .Dv = 72, .bias = CaseBias::t5, .seed = 6},
+      {.dtype = DType::f16,
+       .B = 1,
+       .H = 1,
+       .Hkv = 1,
+       .Tq = 900,
+       .Tk = 900,
+       .Dk = 40,
+       .Dv = 72,
+       .bias = CaseBias::t5,
+       .seed = 6},
   };
   for (const AttentionCase& c : cases) {
     const CaseInputs in = make_inputs(c);
@@ -122,7 +162,8 @@ TEST(AttentionDeterminism, LongCallsHaveTheSameBitsForAnyNumberOfThreads) {
       const CaseOutputs first = run_case(in);
       for (int count : {2, 3, 7, 16}) {
         set_threads(count);
-        EXPECT_EQ(differing(first, run_case(in)), std::vector<std::string>{}) << step.name << " " << c.label() << " " << count;
+        EXPECT_EQ(differing(first, run_case(in)), std::vector<std::string>{})
+            << step.name << " " << c.label() << " " << count;
       }
     }
   }

@@ -46,7 +46,8 @@ TEST(Garbage, OnTheDiagonalOfACausalMaskReachesOnlyLaterRows) {
   for (const harness::Step& step : harness::steps()) {
     const harness::Scope scope(step);
     for (DType dtype : {DType::f32, DType::bf16, DType::f16}) {
-      const Tensor q = randn({1, 1, 70, 32}, 1, dtype), k = randn({1, 1, 70, 32}, 2, dtype), v = randn({1, 1, 70, 32}, 3, dtype);
+      const Tensor q = randn({1, 1, 70, 32}, 1, dtype), k = randn({1, 1, 70, 32}, 2, dtype),
+                   v = randn({1, 1, 70, 32}, 3, dtype);
       const AttentionOptions options{.mask = causal()};
       const AttentionResult clean = attention(q, k, v, options);
       const Tensor row = v.select(0, 0).select(0, 0).select(0, 40);
@@ -66,7 +67,8 @@ TEST(Garbage, NanInAKeptPlacePropagates) {
     Tensor bias = zeros({5, 9});
     bias.data<float>()[2 * 9 + 4] = std::numeric_limits<float>::infinity();
     const AttentionResult result = attention(q, k, v, {.bias = {DenseBias{bias}}});
-    for (int64_t i = 0; i < 5; ++i) EXPECT_EQ(std::isfinite(result.o.item({0, 1, i, 0})), i != 2) << step.name << " " << i;
+    for (int64_t i = 0; i < 5; ++i)
+      EXPECT_EQ(std::isfinite(result.o.item({0, 1, i, 0})), i != 2) << step.name << " " << i;
   }
 }
 

@@ -100,8 +100,9 @@ RC_GTEST_PROP(AttentionProperty, MergeOfTwoPartsIsTheWhole, ()) {
   c.packed = c.sink = false;
   const CaseInputs in = make_inputs(c);
   const int64_t cut = *rc::gen::inRange<int64_t>(0, c.Tk + 1);
-  const AttentionResult joined = merge({attention(in.q, in.k.slice(2, 0, cut), in.v.slice(2, 0, cut), in.options),
-                                        attention(in.q, in.k.slice(2, cut, c.Tk), in.v.slice(2, cut, c.Tk), in.options)});
+  const AttentionResult joined =
+      merge({attention(in.q, in.k.slice(2, 0, cut), in.v.slice(2, 0, cut), in.options),
+             attention(in.q, in.k.slice(2, cut, c.Tk), in.v.slice(2, cut, c.Tk), in.options)});
   const AttentionResult whole = reference::attention(in.q, in.k, in.v, in.options);
   RC_LOG() << c.label() << " cut at " << cut << "\n";
   const auto near = [](const Tensor& a, const Tensor& b) {
