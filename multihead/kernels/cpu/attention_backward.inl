@@ -84,16 +84,26 @@ inline BackwardQueries take_queries(Scratch& scratch, const Sizes& sizes) {
   return b;
 }
 
-inline void load_block(const BackwardPlan& plan, int64_t n, int64_t head, int64_t number, BackwardQueries& b, float* rows_room,
-                       const float* zeros) {
-  const AttentionBackwardArgs& a = plan.a;
-  const Sequence& s = a.sequences.data[n];
+// The rows of a block and which keys they can reach; nothing is packed yet.
+inline void place_block(const BackwardPlan& plan, int64_t n, int64_t head, int64_t number, BackwardQueries& b) {
+  const Sequence& s = plan.a.sequences.data[n];
   QueryBlock& q = b.q;
   q.sequence = n;
   q.head = head;
   q.first = number * kMaxQueries;
   q.count = static_cast<int>(smaller(kMaxQueries, s.q_len - q.first));
   q.vectors = (q.count + kLanes - 1) / kLanes;
+  limit_rows(plan.a.scores, s, q);
+  load_documents(plan.a.scores, q);
+  memset(b.dq, 0, static_cast<size_t>(plan.sizes.key_width * q.width()) * 4);
+  memset(b.row_sum, 0, sizeof b.row_sum);
+}
+
+inline void load_block(const BackwardPlan& plan, BackwardQueries& b, float* rows_room, const float* zeros) {
+  const AttentionBackwardArgs& a = plan.a;
+  QueryBlock& q = b.q;
+  const int64_t n = q.sequence, head = q.head;
+  const Sequence& s = a.sequences.data[n];
   load_queries(a.q, a.scores, s, q, rows_room, zeros);
   for (int v = 0; v < q.vectors; ++v) {
     const float* rows[kLanes];
@@ -103,7 +113,6 @@ inline void load_block(const BackwardPlan& plan, int64_t n, int64_t head, int64_
   const bool cosine = a.scores.similarity == Similarity::cosine;
   load_rows(a.q, s, q, cosine ? a.scores.scale[head] : 1, cosine, b.q_rows);
   load_rows(a.d_o, s, q, 1, false, b.d_o_rows);
-  memset(b.dq, 0, static_cast<size_t>(plan.sizes.key_width * q.width()) * 4);
   b.finite = -1;
   for (int r = 0; r < static_cast<int>(q.width()); ++r) {
     const float lse = r < q.count ? row_value(a.lse, s, head, q.first + r) : kNone;
@@ -111,7 +120,6 @@ inline void load_block(const BackwardPlan& plan, int64_t n, int64_t head, int64_
     b.lse[r] = lse == kNone ? -kNone : static_cast<float>(in_units);
     b.lse_rest[r] = lse == kNone ? 0 : static_cast<float>(in_units - static_cast<double>(b.lse[r]));
     b.delta[r] = r < q.count ? plan.delta[plan.row(n, head) + q.first + r] : 0;
-    b.row_sum[r] = 0;
   }
 }
 
@@ -167,9 +175,10 @@ void backward_tile(BackwardTask& task, BackwardQueries& b, KeyBlock& block, KeyS
   add_gradients<N>(a, sizes, b, task.keys, span, careful, room);
 }
 
-// One block of queries against all keys of the task.
-inline void backward_block(BackwardTask& task, BackwardQueries& b) {
+// One block of queries against all keys of the task; packed when the first pair is kept. False: none is.
+inline bool backward_block(BackwardTask& task, BackwardQueries& b, float* rows_room, const float* zeros) {
   const Scores& scores = task.plan.a.scores;
+  bool packed = false;
   for (int64_t at = 0; at < task.keys.count; at += kBlockKeys) {
     KeyBlock block;
     block.first = task.keys.first + at;
@@ -179,6 +188,8 @@ inline void backward_block(BackwardTask& task, BackwardQueries& b) {
     const KeySpan span = reachable(b.q, block.first, block.count);
     const TileKind kind = classify(scores, b.q, span, task.room.scores);
     if (kind.pairs == Pairs::none) continue;
+    if (!packed) load_block(task.plan, b, rows_room, zeros);
+    packed = true;
     if (scores.similarity == Similarity::euclidean)
       for (int64_t r = 0; r < block.count; ++r) block.offset[r] = square(block.k.data + r * block.k.stride, task.plan.sizes.key_width);
     switch (b.q.vectors) {
@@ -187,6 +198,7 @@ inline void backward_block(BackwardTask& task, BackwardQueries& b) {
       default: backward_tile<3>(task, b, block, span, kind); break;
     }
   }
+  return packed;
 }
 
 // Turns Σ ds · y (y = k̂ or k), and for euclidean the sum of ds, into the gradient of x; x is the row as it came. Returns x̂ · Σ.
@@ -231,8 +243,8 @@ inline void write_dq(const BackwardPlan& plan, const BackwardQueries& b, const f
   }
 }
 
-// Adds this task's part of dq of a block after those of smaller keys; the last one writes it out.
-inline bool pass_dq(const BackwardTask& task, int64_t number, const BackwardQueries& b, float* rows_room) {
+// Adds this task's part of dq of a block, if it has any, after those of smaller keys; the last one writes it out.
+inline bool pass_dq(const BackwardTask& task, int64_t number, const BackwardQueries& b, bool any, float* rows_room) {
   const BackwardPlan& plan = task.plan;
   const int64_t block = plan.block(task.n, b.q.head) + number, size = plan.sizes.key_width * b.q.width();
   float* sum = plan.dq + block * (plan.sizes.key_width + 1) * kMaxQueries;
@@ -244,8 +256,10 @@ inline bool pass_dq(const BackwardTask& task, int64_t number, const BackwardQuer
       hn::StoreU(task.part == 0 ? x : hn::Add(hn::LoadU(f32, to + c), x), f32, to + c);
     }
   };
-  add(sum, b.dq, size);
-  add(row_sum, b.row_sum, b.q.width());
+  if (any || task.part == 0) {
+    add(sum, b.dq, size);
+    add(row_sum, b.row_sum, b.q.width());
+  }
   if (task.part + 1 == plan.key_tasks(task.n)) write_dq(plan, b, sum, rows_room, row_sum);
   plan.dq_turns.pass(block);
   return true;

@@ -25,13 +25,28 @@ inline void add_dense_bias(const View& dbias, const QueryBlock& q, KeySpan keys,
 
 // Adds the tile to `relative`, indexed by distance: entry 0 is the distance of position `first_position` from key `last_key`.
 // It has room for a block of lanes past the last distance.
+// Neighbouring keys add to places one float apart, and a load that overlaps a store still under way waits for it: eight keys
+// in turn have sums of their own.
 inline void add_relative_bias(const QueryBlock& q, KeySpan keys, int64_t first_position, int64_t last_key, const float* ds, float* relative) {
+  constexpr int64_t kApart = kBlockKeys + 2 * kMaxQueries;
+  HWY_ALIGN float sums[8 * kApart];
   const int64_t width = q.width();
-  for (int64_t j = keys.begin; j < keys.end; ++j) {
-    float* at = relative + (q.position - first_position) + (last_key - j);
-    for (int n = 0; n < q.vectors; ++n) {
-      const V x = hn::LoadU(f32, ds + (j - keys.begin) * width + n * kLanes);
-      hn::StoreU(hn::Add(hn::LoadU(f32, at + n * kLanes), x), f32, at + n * kLanes);
+  for (int64_t first = keys.begin; first < keys.end; first += kBlockKeys) {
+    const int64_t count = smaller(kBlockKeys, keys.end - first), room = round_up(count + width, kLanes);
+    for (int64_t at = 0; at < room; at += kLanes)
+      for (int64_t n = 0; n < 8; ++n) hn::StoreU(hn::Zero(f32), f32, sums + n * kApart + at);
+    for (int64_t j = 0; j < count; ++j) {
+      float* at = sums + j % 8 * kApart + count - 1 - j;
+      for (int n = 0; n < q.vectors; ++n) {
+        const V x = hn::LoadU(f32, ds + (first - keys.begin + j) * width + n * kLanes);
+        hn::StoreU(hn::Add(hn::LoadU(f32, at + n * kLanes), x), f32, at + n * kLanes);
+      }
+    }
+    float* to = relative + (q.position - first_position) + (last_key - (first + count - 1));
+    for (int64_t d = 0; d < count - 1 + q.count; ++d) {
+      float sum = 0;
+      for (int64_t n = 0; n < 8; ++n) sum += sums[n * kApart + d];
+      to[d] += sum;
     }
   }
 }

@@ -60,9 +60,9 @@ inline bool walk_head(BackwardTask& task, int64_t head, BackwardQueries& b, floa
   const int64_t q_len = plan.a.sequences.data[task.n].q_len, distances = q_len + task.keys.count - 1;
   if (task.relative) memset(task.relative, 0, static_cast<size_t>(larger(distances, 0) + kMaxQueries) * 4);
   for (int64_t number = 0; number < plan.blocks(task.n); ++number) {
-    load_block(plan, task.n, head, number, b, rows_room, zeros);
-    backward_block(task, b);
-    if (wants_dq(plan.a) && !pass_dq(task, number, b, rows_room)) return false;
+    place_block(plan, task.n, head, number, b);
+    const bool any = backward_block(task, b, rows_room, zeros);
+    if (wants_dq(plan.a) && !pass_dq(task, number, b, any, rows_room)) return false;
   }
   return !task.relative || q_len == 0 || task.keys.count == 0 || pass_relative(task, head, distances);
 }
@@ -98,18 +98,18 @@ inline void clear_bias(const View& dbias) {
 // dsink and dtau of a head: sums over its rows, in order.
 inline void sum_rows(const BackwardPlan& plan, int64_t head) {
   const AttentionBackwardArgs& a = plan.a;
-  float sink = 0, scale = 0;
+  double sink = 0, scale = 0;
   for (int64_t n = 0; n < a.sequences.count; ++n) {
     const Sequence& s = a.sequences.data[n];
     for (int64_t i = 0; i < s.q_len; ++i) {
       const int64_t row = plan.row(n, head) + i;
       const float lse = row_value(a.lse, s, head, i);
-      if (a.dsink && lse != kNone) sink -= expf(a.scores.sink[head] - lse) * plan.delta[row];
-      if (a.dscale) scale += plan.projection[row];
+      if (a.dsink && lse != kNone) sink -= static_cast<double>(expf(a.scores.sink[head] - lse)) * static_cast<double>(plan.delta[row]);
+      if (a.dscale) scale += static_cast<double>(plan.projection[row]);
     }
   }
-  if (a.dsink) a.dsink[head] = sink;
-  if (a.dscale) a.dscale[head] = scale;
+  if (a.dsink) a.dsink[head] = static_cast<float>(sink);
+  if (a.dscale) a.dscale[head] = static_cast<float>(scale);
 }
 
 inline BackwardPlan plan_backward(const AttentionBackwardArgs& a, Scratch& scratch) {

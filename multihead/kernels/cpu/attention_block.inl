@@ -12,6 +12,7 @@ struct QueryBlock {
   float offset[kMaxQueries];     // euclidean: -|q|²
   int32_t low[kMaxQueries], high[kMaxQueries];  // keeps low <= j <= high, by position and length
   int32_t document[kMaxQueries];
+  int32_t document_low, document_high;
   int64_t low_min, low_max, high_min, high_max;
   int64_t position;              // of lane 0
 
@@ -69,6 +70,8 @@ inline void load_documents(const Scores& scores, QueryBlock& q) {
   for (int r = 0; d && r < static_cast<int>(q.width()); ++r) {
     const int64_t row = q.first + (r < q.count ? r : 0);
     q.document[r] = static_cast<const int32_t*>(d.data)[q.sequence * d.stride[0] + row * d.stride[1]];
+    q.document_low = r == 0 || q.document[r] < q.document_low ? q.document[r] : q.document_low;
+    q.document_high = r == 0 || q.document[r] > q.document_high ? q.document[r] : q.document_high;
   }
 }
 
@@ -180,18 +183,14 @@ inline Pairs load_dense(const Scores& scores, const QueryBlock& q, KeySpan keys,
 inline Pairs document_pairs(const Scores& scores, const QueryBlock& q, KeySpan keys) {
   const View& d = scores.k_documents;
   const int32_t* ids = static_cast<const int32_t*>(d.data) + q.sequence * d.stride[0];
-  int32_t low = INT32_MAX, high = INT32_MIN, q_low = INT32_MAX, q_high = INT32_MIN;
+  int32_t low = INT32_MAX, high = INT32_MIN;
   for (int64_t j = keys.begin; j < keys.end; ++j) {
     const int32_t id = ids[j * d.stride[1]];
     low = id < low ? id : low;
     high = id > high ? id : high;
   }
-  for (int r = 0; r < q.count; ++r) {
-    q_low = q.document[r] < q_low ? q.document[r] : q_low;
-    q_high = q.document[r] > q_high ? q.document[r] : q_high;
-  }
-  if (high < q_low || low > q_high) return Pairs::none;
-  return low == high && q_low == q_high ? Pairs::all : Pairs::some;
+  if (high < q.document_low || low > q.document_high) return Pairs::none;
+  return low == high && q.document_low == q.document_high ? Pairs::all : Pairs::some;
 }
 
 struct TileKind {

@@ -50,7 +50,9 @@ HWY_INLINE void raise_top(ForwardState& state, int64_t value_width, const V (&bl
     hn::StoreU(raised, f32, state.top + n * kLanes);
     const V factor = hn::IfThenElse(past, exp2(hn::Sub(top, raised)), hn::Set(f32, 1.0f));
     float* sum = state.sum + n * kLanes;
-    hn::StoreU(hn::Mul(hn::LoadU(f32, sum), factor), f32, sum);
+    const V gathered = hn::LoadU(f32, sum);
+    if (hn::AllTrue(f32, hn::Eq(gathered, hn::Zero(f32)))) continue;
+    hn::StoreU(hn::Mul(gathered, factor), f32, sum);
     for (int64_t d = 0; d < value_width; ++d) {
       float* o = state.o + d * width + n * kLanes;
       hn::StoreU(hn::Mul(hn::LoadU(f32, o), factor), f32, o);
@@ -135,11 +137,9 @@ void forward_tile(const Scores& scores, const Sizes& sizes, ForwardState& state,
   }
 }
 
-// One block of queries against the keys of one block, if any pair of them is kept.
-inline void forward_step(const Scores& scores, const Sizes& sizes, ForwardState& state, KeyBlock& block, const ForwardRoom& room) {
-  const KeySpan keys = reachable(state.q, block.first, block.count);
-  const TileKind kind = classify(scores, state.q, keys, room.scores);
-  if (kind.pairs == Pairs::none) return;
+// One block of queries against the keys of one block.
+inline void forward_step(const Scores& scores, const Sizes& sizes, ForwardState& state, KeyBlock& block, KeySpan keys, TileKind kind,
+                         const ForwardRoom& room) {
   switch (state.q.vectors) {
     case 1: return forward_tile<1>(scores, sizes, state, block, keys, kind, room);
     case 2: return forward_tile<2>(scores, sizes, state, block, keys, kind, room);
@@ -238,9 +238,16 @@ inline void gather(const AttentionForwardArgs& a, const Sizes& sizes, ForwardSta
   for (int64_t first = larger(within.begin, all.begin / kBlockKeys * kBlockKeys); first < end; first += kBlockKeys) {
     const int64_t count = smaller(kBlockKeys, end - first);
     KeyBlock block;
-    load_keys(k, a.scores, first, count, room.k, block);
-    block.v = v.fetch(first, count, room.v);
-    for (int64_t n = 0; n < blocks; ++n) forward_step(a.scores, sizes, states[n], block, room);
+    for (int64_t n = 0; n < blocks; ++n) {
+      const KeySpan keys = reachable(states[n].q, first, count);
+      const TileKind kind = classify(a.scores, states[n].q, keys, room.scores);
+      if (kind.pairs == Pairs::none) continue;
+      if (block.count == 0) {
+        load_keys(k, a.scores, first, count, room.k, block);
+        block.v = v.fetch(first, count, room.v);
+      }
+      forward_step(a.scores, sizes, states[n], block, keys, kind, room);
+    }
   }
 }
 

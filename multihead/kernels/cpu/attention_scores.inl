@@ -41,13 +41,9 @@ inline void load_bias(const View& bias, const QueryBlock& q, KeySpan keys, const
                          keys.begin * bias.stride[3]) * bytes;
       float* to = room.rows + r * kBlockKeys;
       rows[r] = to;
-      if (bias.stride[3] != 1) {
-        for (int64_t j = 0; j < count; ++j) widen_row(bias.dtype, row + j * bias.stride[3] * bytes, 1, 1.0f, to + j);
-      } else if (bias.dtype == DType::f32) {
-        rows[r] = reinterpret_cast<const float*>(row);
-      } else {
-        widen_row(bias.dtype, row, count, 1.0f, to);
-      }
+      // Copied even where it is f32: rows a multiple of 4 KiB apart would chase each other out of the first cache.
+      if (bias.stride[3] == 1) widen_row(bias.dtype, row, count, 1.0f, to);
+      else for (int64_t j = 0; j < count; ++j) widen_row(bias.dtype, row + j * bias.stride[3] * bytes, 1, 1.0f, to + j);
     }
     rows_to_columns(rows, count, hn::Set(f32, 1.0f), room.bias + n * kLanes, q.width());
   }
