@@ -86,7 +86,17 @@ HWY_INLINE V load_widened(const bf16* p) {
 }
 HWY_INLINE V load_widened(const f16* p) {
   const hn::Rebind<hwy::float16_t, F> half;
-  return hn::PromoteTo(f32, hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(p)));
+  const V x = hn::PromoteTo(f32, hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(p)));
+#if HWY_TARGET == HWY_SSE4
+  // Highway 1.0.3 without F16C widens infinity and NaN to finite numbers.
+  const hn::ScalableTag<uint32_t> u32;
+  const auto bits = hn::PromoteTo(u32, hn::LoadU(hn::Rebind<uint16_t, F>(), &p->bits));
+  const auto top = hn::Set(u32, 0x7c00);
+  const auto special = hn::Or(hn::BitCast(u32, x), hn::Set(u32, 0x7f800000));
+  return hn::IfThenElse(hn::RebindMask(f32, hn::Eq(hn::And(bits, top), top)), hn::BitCast(f32, special), x);
+#else
+  return x;
+#endif
 }
 HWY_INLINE V load_widened(const int8_t* p) {
   const hn::Rebind<int8_t, F> quarter;
