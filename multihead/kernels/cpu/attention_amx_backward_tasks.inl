@@ -1,12 +1,16 @@
 // The tasks of the AMX backward pass: what each writes, and in which order dq is added.
 
-// 16 rows of 32 columns out of two f32 tiles (even and odd columns), key or query down.
-inline void rows_of_tiles(const float* even, const float* odd, int64_t columns, float* rows, int64_t stride) {
-  for (int r = 0; r < 16; ++r)
-    for (int64_t c = 0; c < columns; ++c) rows[r * stride + c] = (c % 2 ? odd : even)[16 * r + c / 2];
+// 16 rows of 32 columns out of two f32 tiles, even and odd columns.
+inline void rows_of_tiles(const float* even, const float* odd, float* rows, int64_t stride) {
+  for (int64_t r = 0; r < 16; ++r) {
+    for (int64_t c = 0; c < 16; ++c) {
+      rows[r * stride + 2 * c] = even[16 * r + c];
+      rows[r * stride + 2 * c + 1] = odd[16 * r + c];
+    }
+  }
 }
 
-// One row of dk or dv, narrowed, out of tiles[key / 16][column / 32][even, odd].
+// Rows of dk or dv, narrowed, out of tiles[key / 16][column / 32][even, odd].
 inline void write_tile_rows(const float* tiles, int64_t across, int64_t count, int64_t width, float by, const View& to, const Sequence& s,
                             int64_t head, int64_t first) {
   const __m512 factor = _mm512_set1_ps(by);
@@ -31,7 +35,7 @@ inline void write_similarity_keys(const TileGradPlan& plan, const TileGradKeys& 
     if (j % 16 == 0) {
       for (int64_t unit = 0; unit < plan.t.across_k; ++unit) {
         const float* even = keys.dk + (j / 16 * plan.t.across_k + unit) * 2 * kTileFloats;
-        rows_of_tiles(even, even + kTileFloats, 32, rows + 32 * unit, stride);
+        rows_of_tiles(even, even + kTileFloats, rows + 32 * unit, stride);
       }
     }
     const int64_t row = s.k_begin + keys.first + j;
