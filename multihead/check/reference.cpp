@@ -129,8 +129,8 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOption
     for (int64_t r = 0; r < row_count; ++r) {
       if (chosen_rows[r] != row.i) continue;
       for (int64_t h = 0; h < head_count; ++h) {
-        double* to = &out[((row.b * head_count + h) * row_count + r) * problem.Tk];
-        std::copy_n(&row.p[chosen_heads[h] * row.k_len], row.k_len, to);
+        double* to = out.data() + ((row.b * head_count + h) * row_count + r) * problem.Tk;
+        std::copy_n(row.p.data() + chosen_heads[h] * row.k_len, row.k_len, to);
       }
     }
   });

@@ -31,6 +31,16 @@ class Pool : public testing::Test {
   int before_ = threads();
 };
 
+// GCC 12's AddressSanitizer leaves its own allocator locked in a child that was forked while another thread allocated.
+class PoolFork : public Pool {
+ protected:
+  void SetUp() override {
+#if defined(__SANITIZE_ADDRESS__)
+    GTEST_SKIP() << "AddressSanitizer's allocator does not survive a fork of a process with threads";
+#endif
+  }
+};
+
 // Runs `body` in a child; it passes by returning true.
 template <class Body>
 bool holds_in_child(Body body) {
@@ -59,7 +69,7 @@ bool three_threads_meet() {
   return arrived == 3;
 }
 
-TEST_F(Pool, ChildOfAForkHasItsOwnPool) {
+TEST_F(PoolFork, ChildHasItsOwnPool) {
   set_threads(3);
   EXPECT_TRUE(squares_are_right());
   EXPECT_TRUE(holds_in_child([] { return threads() == 3 && three_threads_meet() && squares_are_right(); }));
@@ -68,7 +78,7 @@ TEST_F(Pool, ChildOfAForkHasItsOwnPool) {
   EXPECT_TRUE(squares_are_right());
 }
 
-TEST_F(Pool, ForkWhileAnotherThreadIsInTheMiddle) {
+TEST_F(PoolFork, WhileAnotherThreadIsInTheMiddle) {
   set_threads(3);
   std::atomic<bool> stop{false};
   std::thread busy([&] {
@@ -79,7 +89,7 @@ TEST_F(Pool, ForkWhileAnotherThreadIsInTheMiddle) {
   busy.join();
 }
 
-TEST_F(Pool, ForkInsideABody) {
+TEST_F(PoolFork, InsideABody) {
   set_threads(2);
   std::atomic<int> good{0};
   parallel_for(2, [&](int64_t) { good += holds_in_child(squares_are_right) ? 1 : 0; });
