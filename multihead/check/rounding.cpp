@@ -92,18 +92,23 @@ class ErrorWalk {
     return cap > 0 ? 1 - squared(row.capped[at] / cap) : 1;
   }
 
-  // Expected error of a score: its own rounding, the cap's, and that of the products behind it.
-  double score_error(const Row<double>& row, int64_t h, int64_t j) const {
-    const int64_t at = h * row.k_len + j;
+  // Expected error of q·k, of their cosine, or of 2 q·k - |q|² - |k|².
+  double similarity_error(const Row<double>& row, int64_t h, int64_t j) const {
     const int64_t q_row = p_.q_row(row.b, h, row.i), k_row = p_.k_row(row.b, p_.key_head(h), j);
     const double qq = q_ms_[q_row] * static_cast<double>(p_.Dk), kk = k_ms_[k_row] * static_cast<double>(p_.Dk);
     double products = 0;
     for (int64_t d = 0; d < p_.Dk; ++d) products += squared(q_[q_row * p_.Dk + d] * k_[k_row * p_.Dk + d]);
-    double behind = std::sqrt(products) * sum_error(p_.Dk);
-    if (std::holds_alternative<EuclideanSimilarity>(p_.options().similarity)) behind += kSingle * (qq + kk);
+    const double error = std::sqrt(products) * sum_error(p_.Dk);
+    if (std::holds_alternative<EuclideanSimilarity>(p_.options().similarity)) return error + kSingle * (qq + kk);
     if (std::holds_alternative<CosineSimilarity>(p_.options().similarity))
-      behind = qq * kk > 0 ? behind / std::sqrt(qq * kk) : 0;
-    behind *= std::abs(p_.scale(h)) * cap_slope(row, at);
+      return qq * kk > 0 ? error / std::sqrt(qq * kk) : 0;
+    return error;
+  }
+
+  // Expected error of a score: its own rounding, the cap's, and that of the similarity behind it.
+  double score_error(const Row<double>& row, int64_t h, int64_t j) const {
+    const int64_t at = h * row.k_len + j;
+    const double behind = similarity_error(row, h, j) * std::abs(p_.scale(h)) * cap_slope(row, at);
     return unit_ * std::abs(row.scores[at]) + kSingle * std::abs(row.capped[at]) + behind;
   }
 
@@ -144,6 +149,7 @@ class ErrorWalk {
   void add_ds(const Row<double>& row, int64_t h, const std::vector<double>& weight_error, double change,
               double delta_error) {
     const int64_t n = row.k_len, q_row = p_.q_row(row.b, h, row.i);
+    const bool cosine = std::holds_alternative<CosineSimilarity>(p_.options().similarity);
     double along_cosine = 0;
     for (int64_t j = 0; j < n; ++j) {
       const int64_t at = h * n + j, k_row = p_.k_row(row.b, p_.key_head(h), j);
@@ -157,7 +163,10 @@ class ErrorWalk {
                          squared(row.p[at]) * (squared(dp_error) + squared(unit_ * (dp - change)));
       ds_[at] = own + squared(row.p[at] * delta_error);
       along_cosine += row.p[at] * std::abs(row.similarity[at]) * cap_slope(row, at);
-      dtau_[h] += own * squared(row.similarity[at] * cap_slope(row, at));
+      if (!cosine) continue;
+      const double slope = cap_slope(row, at), ds = row.p[at] * (dp - change) * slope;
+      dtau_[h] += own * squared(row.similarity[at] * slope) + squared(ds * similarity_error(row, h, j)) +
+                  squared(ds * row.similarity[at] * pair_sum_error_);
     }
     dtau_[h] += squared(along_cosine * delta_error);
   }
@@ -223,6 +232,7 @@ class ErrorWalk {
   NaiveForward<double> naive_;
   const Problem& p_;
   double unit_;
+  double pair_sum_error_ = sum_error(p_.B * p_.Tq * p_.Tk);  // of a sum over all pairs of a head
   std::vector<double> v_, d_o_, d_lse_;
   std::vector<double> q_ms_, k_ms_, v_ms_, d_o_ms_;
   std::vector<double> q_, k_;

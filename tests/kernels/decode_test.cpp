@@ -366,6 +366,43 @@ TEST(Decode, LogitsGrowingToTenThousandStayExact) {
   });
 }
 
+// Past 131072 keys a chunk is several blocks, and what the first gathered shrinks as the later ones grow.
+TEST(Decode, BlocksOfALongChunkAreRescaled) {
+  constexpr int64_t kLength = 140000;
+  ASSERT_GT(kernels::decode_chunk_keys(kLength), kernels::kDecodeBlock);
+  for (const float slope : {1e-3f, -1e-3f}) {
+    Call c = make({.lengths = {kLength}, .key_width = 4, .value_width = 2, .bias = true});
+    for (int64_t j = 0; j < kLength; ++j) c.bias.set(j, slope * static_cast<float>(j));
+    on_every_rung([&](const std::string& rung, const kernels::Table& table) {
+      c.run(table);
+      expect_right(c, rung);
+    });
+  }
+}
+
+// The last vector of an odd row overlaps the one before: an infinite element there counts once, not as 0 · inf too.
+TEST(Decode, InfiniteKeyDropsItsPair) {
+  on_every_rung([](const std::string& rung, const kernels::Table& table) {
+    for (const DType cache : {DType::f32, DType::bf16}) {
+      for (const int64_t width : {20, 37, 100}) {
+        for (const int64_t group : {1, 4}) {
+          Call c = make({.lengths = {50}, .group = group, .key_width = width, .cache = cache});
+          for (int64_t d = 0; d < width; ++d) {
+            for (int64_t h = 0; h < group; ++h) c.q.set(c.q.at(0, h, 0, d), 1.0f + 0.01f * static_cast<float>(d));
+            if (d < 50) c.k.set(c.k.at(0, 0, d, d), -kInfinity);
+          }
+          if (width < 50) c.v.set(c.v.at(0, 0, 0, 0), kNan);
+          c.run(table);
+          if (width < 50)
+            expect_right(c, rung + ", width " + std::to_string(width));
+          else
+            EXPECT_EQ(c.lse.get(0), -kInfinity) << rung;
+        }
+      }
+    }
+  });
+}
+
 TEST(Decode, WritesNothingButItsRows) {
   on_every_rung([](const std::string& rung, const kernels::Table& table) {
     Call c = make({.lengths = {40}, .queries = 3});
