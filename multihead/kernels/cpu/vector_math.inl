@@ -49,17 +49,19 @@ HWY_INLINE V exp2(V t) {
   const __mmask16 normal = _mm512_cmp_ps_mask(t.raw, low.raw, _CMP_NLT_UQ);
   return V{_mm512_maskz_scalef_ps(normal, polynomial(kExp2Unit, fraction).raw, t.raw)};
 #else
-  const V clamped = hn::Max(low, t);
+  const V clamped = hn::IfThenElse(hn::Lt(t, low), low, t);
   const V n = hn::Round(clamped);
   const V p = hn::Mul(polynomial(kExp2Half, hn::Sub(clamped, n)), power_of_two(n));
   return hn::IfThenZeroElse(hn::Lt(t, low), p);
 #endif
 }
 
-// tanh by expm1(2|x|) / (expm1(2|x|) + 2): relative accuracy also near 0.
+// tanh by expm1(2|x|) / (expm1(2|x|) + 2): relative accuracy also near 0. Comparisons instead of Min, here and in exp2: Arm's
+// would lose a NaN.
 HWY_INLINE V tanh(V x) {
   constexpr float kPast[] = {0.69314718246f, 0.24022647738f, 0.055503323674f, 0.0096184369177f, 0.0013398873853f, 0.0001535336196f};
-  const V size = hn::Min(hn::Set(f32, 10.0f), hn::Abs(x));
+  const V ten = hn::Set(f32, 10.0f), all = hn::Abs(x);
+  const V size = hn::IfThenElse(hn::Gt(all, ten), ten, all);
   const V t = hn::Mul(size, hn::Set(f32, 2 * kLog2E));
   const V n = hn::Round(t);
   const V f = hn::Sub(t, n);
