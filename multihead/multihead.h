@@ -5,6 +5,7 @@
 #include "multihead/base/dtype.h"
 #include "multihead/base/parallel.h"
 #include "multihead/tensor/tensor.h"
+#include "multihead/autograd/tape.h"
 #include "multihead/ops/mask.h"
 #include "multihead/ops/attention.h"
 #include "multihead/ops/kv_cache.h"

@@ -82,7 +82,7 @@ Tensor Tensor::clone() const {
   if (!*this) return {};
   Tensor out = empty_like(*this);
   out.copy_from(*this);
-  return out;
+  return trace_ == 0 ? out : out.traced(kCutTrace);
 }
 
 Tensor Tensor::contiguous() const { return is_contiguous() ? *this : clone(); }
@@ -91,7 +91,7 @@ Tensor Tensor::to(DType dtype) const {
   if (dtype == this->dtype() || !*this) return *this;
   Tensor out = empty(shape(), dtype);
   out.copy_from(*this);
-  return out;
+  return trace_ == 0 ? out : out.traced(kCutTrace);
 }
 
 }  // namespace mh

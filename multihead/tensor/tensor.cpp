@@ -120,13 +120,25 @@ double Tensor::item(std::initializer_list<int64_t> index) const {
   });
 }
 
+Tensor Tensor::traced(uint64_t trace) const {
+  Tensor out = *this;
+  out.trace_ = trace;
+  return out;
+}
+
+Tensor Tensor::derived(const View& view) const {
+  Tensor out{storage_, view};
+  if (trace_ != 0) out.trace_ = kCutTrace;
+  return out;
+}
+
 Tensor Tensor::transpose(int a, int b) const {
   View view = view_;
   const int i = resolve("transpose", a, rank(), *this);
   const int j = resolve("transpose", b, rank(), *this);
   std::swap(view.size[i], view.size[j]);
   std::swap(view.stride[i], view.stride[j]);
-  return {storage_, view};
+  return derived(view);
 }
 
 Tensor Tensor::slice(int axis, int64_t begin, int64_t end) const {
@@ -137,7 +149,7 @@ Tensor Tensor::slice(int axis, int64_t begin, int64_t end) const {
   View view = view_;
   view.size[i] = end - begin;
   if (begin < end) view.data = moved(view_, begin * view.stride[i]);  // else past the last element
-  return {storage_, view};
+  return derived(view);
 }
 
 Tensor Tensor::select(int axis, int64_t index) const {
@@ -152,7 +164,7 @@ Tensor Tensor::select(int axis, int64_t index) const {
   view.size[kMaxRank - 1] = 1;
   view.stride[kMaxRank - 1] = 0;
   --view.rank;
-  return {storage_, view};
+  return derived(view);
 }
 
 Tensor Tensor::unsqueeze(int axis) const {
@@ -165,7 +177,7 @@ Tensor Tensor::unsqueeze(int axis) const {
   ++view.rank;
   view.size[i] = 1;
   view.stride[i] = i + 1 < view.rank ? view.size[i + 1] * view.stride[i + 1] : 1;
-  return {storage_, view};
+  return derived(view);
 }
 
 Tensor Tensor::broadcast_to(const Shape& shape) const {
@@ -181,13 +193,13 @@ Tensor Tensor::broadcast_to(const Shape& shape) const {
   }
   check(fits, "broadcast_to: {} does not repeat to {}; expected axes that are equal or 1", this->shape(), shape);
   static_cast<void>(shape.count());  // throws where the product overflows
-  return {storage_, view};
+  return derived(view);
 }
 
 Tensor Tensor::reshape(const Shape& asked) const {
   const Shape shape = complete(*this, asked);
   View view = dense_view(view_.data, shape, dtype());
-  if (count() == 0 || restride(view_, view)) return {storage_, view};
+  if (count() == 0 || restride(view_, view)) return derived(view);
   return contiguous().reshape(shape);
 }
 

@@ -49,6 +49,9 @@ namespace mh {
 // Memory: owned (64-byte aligned) or the caller's.
 struct Storage;
 
+// The trace of a view or copy that Tensor's own methods made of a traced tensor: no gradient can find its way back.
+inline constexpr uint64_t kCutTrace = ~uint64_t{0};
+
 // A handle: copies share memory. A default Tensor is empty: it has no memory and tests false.
 class Tensor {
  public:
@@ -86,6 +89,16 @@ class Tensor {
   // A view where strides allow it, else a contiguous copy. One size may be -1: what is left.
   Tensor reshape(const Shape& shape) const;
 
+  // The identity under which gradients are gathered (autograd/tape.h gives them out), 0: none. Copies of the handle
+  // keep it. What the methods of this class make of a traced tensor has kCutTrace, which an op refuses to record: the
+  // ops of ops/shape.h carry gradients.
+  uint64_t trace() const { return trace_; }
+  Tensor traced(uint64_t trace) const;
+  // The same memory without a trace.
+  Tensor detach() const { return traced(0); }
+  // Whether no other tensor shares this one's memory.
+  bool owns_alone() const { return storage_.use_count() == 1; }
+
   Tensor contiguous() const;
   Tensor clone() const;
   // Copy in another element type (itself where it is that already). Floats round once, to nearest even; to an integer
@@ -97,8 +110,10 @@ class Tensor {
 
  private:
   void require_type(DType wanted) const;
+  Tensor derived(const View& view) const;
   std::shared_ptr<Storage> storage_;
   View view_;
+  uint64_t trace_ = 0;
 };
 
 // Throws: invalid_argument for a negative size or one whose bytes overflow; std::bad_alloc.
