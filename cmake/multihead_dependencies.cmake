@@ -1,24 +1,13 @@
-# What the library needs of others: fmt (seen by users through base/error.h), Highway's headers, threads.
-
-# A folder with fmt/, hwy/, CLI/ and nlohmann/, for builds that cannot use the packages of this system (cross builds).
-set(MH_HEADERS "" CACHE PATH "headers of the dependencies, used alone, in place of packages")
-
+# What the library needs of others: fmt (seen by users through base/error.h), simdjson, threads; headers of Highway,
+# nlohmann json and xxHash.
 find_package(Threads REQUIRED)
-if(MH_HEADERS)
-  add_library(mh_headers INTERFACE)
-  target_include_directories(mh_headers SYSTEM INTERFACE ${MH_HEADERS})
-  target_compile_definitions(mh_headers INTERFACE FMT_HEADER_ONLY)
-  foreach(name fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json)
-    add_library(${name} INTERFACE IMPORTED)
-    target_link_libraries(${name} INTERFACE mh_headers)
-  endforeach()
-else()
-  find_package(fmt REQUIRED)
-  find_path(MH_HIGHWAY hwy/highway.h REQUIRED DOC "where hwy/highway.h lies")
-  if(MH_CLI)
-    find_package(CLI11 REQUIRED)
-    find_package(nlohmann_json REQUIRED)
-  endif()
+find_package(fmt REQUIRED)
+find_package(simdjson REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_path(MH_HIGHWAY hwy/highway.h REQUIRED DOC "where hwy/highway.h lies")
+find_path(MH_XXHASH xxhash.h REQUIRED DOC "where xxhash.h lies")
+if(MH_CLI)
+  find_package(CLI11 REQUIRED)
 endif()
 if(MH_TESTS)
   find_package(GTest REQUIRED)

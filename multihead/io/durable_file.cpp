@@ -1,0 +1,129 @@
+// Files that are there whole or not at all: temporary file, fsync, rename, fsync of the folder.
+#include "multihead/io/durable_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <random>
+
+#include "multihead/base/error.h"
+#include "multihead/io/printable.h"
+
+namespace mh {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kTemporary = ".tmp-";
+// Linux writes at most this much at once.
+constexpr size_t kMostAtOnce = size_t{1} << 30;
+
+[[noreturn]] void fail_with(int error, std::string_view doing, const std::string& path) {
+  fail(ErrorKind::io, "cannot {} {}: {}", doing, detail::printable_path(path), std::strerror(error));
+}
+
+class Descriptor {
+ public:
+  Descriptor(const std::string& path, int flags) : value_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {}
+  ~Descriptor() { close(); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int value() const { return value_; }
+  // 0 or the error: some file systems tell of a failed write only here.
+  int close() {
+    const int closed = value_ < 0 ? 0 : ::close(value_);
+    value_ = -1;
+    return closed == 0 || errno == EINTR ? 0 : errno;
+  }
+
+ private:
+  int value_;
+};
+
+int write_all(int file, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file, bytes.data(), std::min(bytes.size(), kMostAtOnce));
+    if (written < 0 && errno != EINTR) return errno;
+    if (written > 0) bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return 0;
+}
+
+int sync(int file) {
+  while (::fsync(file) != 0)
+    if (errno != EINTR) return errno;
+  return 0;
+}
+
+// 0 or the error. File systems without such a thing answer EINVAL.
+int sync_folder(const std::string& folder) {
+  Descriptor opened(folder, O_RDONLY | O_DIRECTORY);
+  if (opened.value() < 0) return errno;
+  const int error = sync(opened.value());
+  return error == EINVAL ? 0 : error;
+}
+
+std::string folder_of(const std::string& path) {
+  const std::string folder = fs::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+// 0 or the error.
+int write_temporary(const std::string& temporary, const std::vector<std::span<const std::byte>>& parts) {
+  Descriptor file(temporary, O_WRONLY | O_CREAT | O_EXCL);
+  if (file.value() < 0) return errno;
+  for (const std::span<const std::byte> part : parts)
+    if (const int error = write_all(file.value(), part)) return error;
+  if (const int error = sync(file.value())) return error;
+  return file.close();
+}
+
+}  // namespace
+
+void write_durably(const std::string& path, const std::vector<std::span<const std::byte>>& parts) {
+  std::random_device random;
+  const std::string temporary = fmt::format("{}{}{:08x}{:08x}", path, kTemporary, random(), random());
+  int error = write_temporary(temporary, parts);
+  if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error != 0) {
+    ::unlink(temporary.c_str());
+    fail_with(error, "write", path);
+  }
+  if (const int unsynced = sync_folder(folder_of(path))) fail_with(unsynced, "sync the folder of", path);
+}
+
+void write_durably(const std::string& path, std::string_view text) {
+  write_durably(path, {std::as_bytes(std::span(text))});
+}
+
+void make_folder(const std::string& folder) {
+  std::error_code error;
+  if (fs::is_directory(folder, error)) return;
+  const std::string above = folder_of(fs::path(folder).lexically_normal().string());
+  if (above != folder && above != ".") make_folder(above);
+  if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) fail_with(errno, "make the folder", folder);
+  if (!fs::is_directory(folder, error)) fail_with(ENOTDIR, "make the folder", folder);
+  if (const int unsynced = sync_folder(above)) fail_with(unsynced, "sync the folder of", folder);
+}
+
+void remove_leftovers(const std::string& folder, std::string_view prefix) {
+  std::error_code error;
+  std::vector<fs::path> leftovers;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    const size_t mark = name.rfind(kTemporary);
+    if (name.starts_with(prefix) && mark != std::string::npos && name.size() == mark + kTemporary.size() + 16)
+      leftovers.push_back(at->path());
+  }
+  for (const fs::path& leftover : leftovers) fs::remove(leftover, error);
+}
+
+}  // namespace mh

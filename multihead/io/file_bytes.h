@@ -1,0 +1,26 @@
+// The bytes of a whole file, mapped or read.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace mh::detail {
+
+// Bytes and who keeps them: they live as long as a copy of `keeper` does. 64-byte aligned.
+struct FileBytes {
+  std::shared_ptr<void> keeper;
+  std::span<std::byte> bytes;
+};
+
+// Copy on write: pages come from the file as they are touched, and a write makes a page of our own; the file never
+// changes. Whoever shortens the file under a mapping kills the process on the next touch (ours are replaced, never
+// shortened). Throws: io.
+FileBytes map_file(const std::string& path);
+
+// All of it in memory of our own: what a bad sector or a vanished mount says is an error here. Throws: io;
+// std::bad_alloc.
+FileBytes read_file(const std::string& path);
+
+}  // namespace mh::detail

@@ -1,0 +1,29 @@
+// Between tensors and the bytes of a safetensors file.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "multihead/io/file_bytes.h"
+#include "multihead/io/safetensors.h"
+
+namespace mh::detail {
+
+// Tensors that point into `file` and keep it. Throws: as read_safetensors; `name` stands in the sentences.
+Safetensors view_safetensors(const FileBytes& file, const std::string& name);
+
+// A file about to be written: `head` is the length and the header, `data` the tensors' bytes behind it.
+struct SafetensorsBytes {
+  std::string head;
+  std::vector<Tensor> dense;  // keep the data alive
+
+  // All of it, for as long as this lives.
+  std::vector<std::span<const std::byte>> parts() const;
+};
+
+// Throws: invalid_argument, as write_safetensors.
+SafetensorsBytes serialise(const Safetensors& file);
+
+}  // namespace mh::detail
