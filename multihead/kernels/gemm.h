@@ -4,10 +4,9 @@
 #include <cstdint>
 
 #include "multihead/base/view.h"
+#include "multihead/kernels/activation.h"
 
 namespace mh::kernels {
-
-enum class Activation : uint8_t { none, relu, gelu, gelu_tanh };
 
 // y = activation(scale · (a · w) + bias) + residual.
 // a (M, K), w (K, N): f32 or bf16, both of one type, any strides (a transposed operand is a view with swapped strides).

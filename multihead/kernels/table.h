@@ -3,9 +3,18 @@
 
 #include <string_view>
 
+#include "multihead/kernels/activation.h"
 #include "multihead/kernels/attention.h"
+#include "multihead/kernels/cross_entropy.h"
+#include "multihead/kernels/dropout.h"
+#include "multihead/kernels/elementwise.h"
+#include "multihead/kernels/embedding.h"
 #include "multihead/kernels/gemm.h"
 #include "multihead/kernels/limits.h"
+#include "multihead/kernels/normalise.h"
+#include "multihead/kernels/rope.h"
+#include "multihead/kernels/softmax.h"
+#include "multihead/kernels/update.h"
 
 namespace mh::kernels {
 
@@ -32,6 +41,29 @@ struct Table {
   Kernel<AttentionStatisticsArgs> attention_statistics{"attention_statistics"};
   Kernel<GemmArgs> gemm{"gemm"};
   Kernel<GemmPackArgs> gemm_pack{"gemm_pack"};
+  Kernel<NormaliseForwardArgs> normalise_forward{"normalise_forward"};
+  Kernel<NormaliseBackwardArgs> normalise_backward{"normalise_backward"};
+  Kernel<SoftmaxForwardArgs> softmax_forward{"softmax_forward"};
+  Kernel<SoftmaxBackwardArgs> softmax_backward{"softmax_backward"};
+  Kernel<LogSumExpArgs> log_sum_exp{"log_sum_exp"};
+  Kernel<TopKArgs> top_k{"top_k"};
+  Kernel<CrossEntropyForwardArgs> cross_entropy_forward{"cross_entropy_forward"};
+  Kernel<CrossEntropyBackwardArgs> cross_entropy_backward{"cross_entropy_backward"};
+  Kernel<EmbeddingForwardArgs> embedding_forward{"embedding_forward"};
+  Kernel<EmbeddingBackwardArgs> embedding_backward{"embedding_backward"};
+  Kernel<DropoutArgs> dropout{"dropout"};
+  Kernel<ActivationForwardArgs> activation_forward{"activation_forward"};
+  Kernel<ActivationBackwardArgs> activation_backward{"activation_backward"};
+  Kernel<GatedForwardArgs> gated_forward{"gated_forward"};
+  Kernel<GatedBackwardArgs> gated_backward{"gated_backward"};
+  Kernel<RopeArgs> rope{"rope"};
+  Kernel<UnaryArgs> unary{"unary"};
+  Kernel<BinaryArgs> binary{"binary"};
+  Kernel<ReduceArgs> reduce{"reduce"};
+  Kernel<AccumulateArgs> accumulate{"accumulate"};
+  Kernel<AdamwArgs> adamw{"adamw"};
+  Kernel<SumOfSquaresArgs> sum_of_squares{"sum_of_squares"};
+  Kernel<LerpArgs> lerp{"lerp"};
   Kernel<LimitArgs> fma_peak{"fma_peak"};      // cpu/limits.inl: fma_loop
   Kernel<LimitArgs> plain_read{"plain_read"};  // cpu/limits.inl: read_loop
   Kernel<LimitArgs> tile_peak{"tile_peak"};    // cpu/limits_amx.inl: tile_loop; only where there are tiles

@@ -326,7 +326,7 @@ HWY_INLINE void wide_words(__m512i a, uint32_t by, __m512i& high, __m512i& low) 
   low = _mm512_mask_shuffle_epi32(even, 0xaaaa, odd, static_cast<_MM_PERM_ENUM>(0xa0));
 }
 
-// As dropout_words of dropout.inl: words[e / 2] holds the 16 bits of key 8 · octet + e, the low half for even e.
+// As dropout.inl has it: words[e / 2] holds the 16 bits of key 8 · octet + e, the low half for even e.
 HWY_INLINE void tile_dropout_words(uint64_t seed, int64_t b, int64_t h, __m512i row, int64_t octet, __m512i (&words)[4]) {
   __m512i c0 = _mm512_set1_epi32(static_cast<int>(b)), c1 = _mm512_set1_epi32(static_cast<int>(h)), c2 = row,
           c3 = _mm512_set1_epi32(static_cast<int>(octet));

@@ -6,6 +6,7 @@
 #include "multihead/kernels/cpu/attention_rows.inl"
 #include "multihead/kernels/cpu/attention_block.inl"
 #include "multihead/kernels/cpu/attention_scores.inl"
+#include "multihead/kernels/cpu/philox.inl"
 #include "multihead/kernels/cpu/dropout.inl"
 #include "multihead/kernels/cpu/attention_forward.inl"
 #include "multihead/kernels/cpu/attention_order.inl"

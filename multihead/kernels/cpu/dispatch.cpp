@@ -24,6 +24,7 @@ struct Step {
   Rung rung;
   std::string_view name;
   Table (*refine)(Table below);
+  Table (*refine_rows)(Table below);  // null: those of the rung below
   std::string (*lacks)();  // what the machine lacks; empty: usable
 };
 
@@ -59,14 +60,14 @@ std::string lacks_amx() {
 }
 
 constexpr std::array kSteps = {
-    Step{Rung::baseline, "baseline", baseline::refine, lacks_baseline},
-    Step{Rung::avx2, "avx2", avx2::refine, lacks_avx2},
-    Step{Rung::avx512, "avx512", avx512::refine, lacks_avx512},
-    Step{Rung::amx, "amx", amx::refine, lacks_amx},
+    Step{Rung::baseline, "baseline", baseline::refine, baseline::refine_rows, lacks_baseline},
+    Step{Rung::avx2, "avx2", avx2::refine, avx2::refine_rows, lacks_avx2},
+    Step{Rung::avx512, "avx512", avx512::refine, avx512::refine_rows, lacks_avx512},
+    Step{Rung::amx, "amx", amx::refine, nullptr, lacks_amx},
 };
 #else
 constexpr std::array kSteps = {
-    Step{Rung::neon, "neon", neon::refine, [] { return std::string(); }},
+    Step{Rung::neon, "neon", neon::refine, neon::refine_rows, [] { return std::string(); }},
 };
 #endif
 
@@ -87,6 +88,7 @@ struct Ladder {
         continue;
       }
       below = kSteps[n].refine(below);
+      if (kSteps[n].refine_rows) below = kSteps[n].refine_rows(below);
       below.rung = kSteps[n].name;
       tables[n] = below;
       usable = n + 1;

@@ -11,6 +11,7 @@ namespace {
 #include "multihead/kernels/cpu/attention_fma.inl"
 #include "multihead/kernels/cpu/attention_amx.inl"
 #include "multihead/kernels/cpu/gemm_pack.inl"
+#include "multihead/kernels/cpu/activation_math.inl"
 #include "multihead/kernels/cpu/gemm_epilogue.inl"
 #include "multihead/kernels/cpu/gemm_tiles.inl"
 

@@ -13,6 +13,7 @@ namespace {
 #include "multihead/kernels/cpu/attention_weights.inl"
 #include "multihead/kernels/cpu/attention_statistics.inl"
 #include "multihead/kernels/cpu/gemm_pack.inl"
+#include "multihead/kernels/cpu/activation_math.inl"
 #include "multihead/kernels/cpu/gemm_epilogue.inl"
 #include "multihead/kernels/cpu/gemm_panels.inl"
 #include "multihead/kernels/cpu/gemm_stream.inl"

@@ -1,15 +1,16 @@
-// One function per rung: refines the table of the rung below it. Only dispatch.cpp calls them.
+// Functions of the rungs: each refines the table of the rung below it; refine_rows does so for what works on rows. Only
+// dispatch.cpp calls them.
 #pragma once
 
 #include "multihead/kernels/table.h"
 
 namespace mh::kernels {
 
-namespace baseline { Table refine(Table below); }
-namespace avx2 { Table refine(Table below); }
-namespace avx512 { Table refine(Table below); }
+namespace baseline { Table refine(Table below); Table refine_rows(Table below); }
+namespace avx2 { Table refine(Table below); Table refine_rows(Table below); }
+namespace avx512 { Table refine(Table below); Table refine_rows(Table below); }
 namespace amx { Table refine(Table below); }
 namespace twin { Table refine(Table below); }
-namespace neon { Table refine(Table below); }
+namespace neon { Table refine(Table below); Table refine_rows(Table below); }
 
 }  // namespace mh::kernels

@@ -1,0 +1,85 @@
+// Softmax over rows: the largest element, the sum of exponentials, then what is made of them.
+
+// 2^((x - max) · log2 e).
+HWY_INLINE V exp_past(V x, V max) { return exp2(hn::Mul(hn::Sub(x, max), hn::Set(f32, kLog2E))); }
+
+// NaN is passed over here: the sum of exponentials finds it.
+template <class T>
+HWY_INLINE float row_max(const T* x, int64_t n) {
+  Chains most(kNone);
+  const V none = hn::Set(f32, kNone);
+  for_chains(n, [&](int64_t at, auto extent, int chain) {
+    const V each = keep(get(x + at, extent), none, extent);
+    most.of[chain] = hn::IfThenElse(hn::Gt(each, most.of[chain]), each, most.of[chain]);
+  });
+  return most.max();
+}
+
+// A maximum that may be subtracted: that of an empty row or one of -inf alone is not finite.
+HWY_INLINE float finite_max(float max) { return max == kNone ? 0 : max; }
+
+template <class T>
+HWY_INLINE float row_exp_sum(const T* x, int64_t n, float max) {
+  Chains sums(0);
+  const V most = hn::Set(f32, max);
+  for_chains(n, [&](int64_t at, auto extent, int chain) {
+    sums.of[chain] = hn::Add(sums.of[chain], keep(exp_past(get(x + at, extent), most), hn::Zero(f32), extent));
+  });
+  return sums.sum();
+}
+
+template <class T>
+HWY_INLINE float row_lse(const T* x, int64_t n) {
+  const float max = finite_max(row_max(x, n)), sum = row_exp_sum(x, n, max);
+  return max + logf(sum);
+}
+
+void log_sum_exp(const LogSumExpArgs& args) {
+  with_float(args.x.dtype, [&]<class T>(Of<T>) {
+    for_rows(args.x.size[0], args.x.size[1], [&](int64_t row) { args.lse[row] = row_lse(row_of<T>(args.x, row), args.x.size[1]); });
+  });
+}
+
+// With f32 the exponentials wait in y for their sum; a narrower y would round them twice.
+template <class T>
+HWY_INLINE void softmax_row(const T* x, T* y, int64_t n, bool log) {
+  const float max = row_max(x, n);
+  const V most = hn::Set(f32, max);
+  if (log) {
+    const V past = hn::Set(f32, logf(row_exp_sum(x, n, max)));
+    for_vectors(n, [&](int64_t at, auto extent) { put(hn::Sub(hn::Sub(get(x + at, extent), most), past), y + at, extent); });
+    return;
+  }
+  const V share = hn::Set(f32, 1.0f / row_exp_sum(x, n, max));
+  for_vectors(n, [&](int64_t at, auto extent) { put(hn::Mul(exp_past(get(x + at, extent), most), share), y + at, extent); });
+}
+
+void softmax_forward(const SoftmaxForwardArgs& args) {
+  const int64_t n = args.x.size[1];
+  with_float(args.x.dtype, [&]<class T>(Of<T>) {
+    for_rows(args.x.size[0], n, [&](int64_t row) { softmax_row(row_of<T>(args.x, row), row_of<T>(args.y, row), n, args.log); });
+  });
+}
+
+template <class T>
+HWY_INLINE void softmax_row_backward(const T* y, const T* dy, T* dx, int64_t n, bool log) {
+  Chains sums(0);
+  for_chains(n, [&](int64_t at, auto extent, int chain) {
+    const V d = get(dy + at, extent);
+    sums.of[chain] = log ? hn::Add(d, sums.of[chain]) : hn::MulAdd(d, get(y + at, extent), sums.of[chain]);
+  });
+  const V sum = hn::Set(f32, sums.sum()), unit = hn::Set(f32, kLog2E);
+  for_vectors(n, [&](int64_t at, auto extent) {
+    const V d = get(dy + at, extent), p = get(y + at, extent);
+    put(log ? hn::NegMulAdd(exp2(hn::Mul(p, unit)), sum, d) : hn::Mul(p, hn::Sub(d, sum)), dx + at, extent);
+  });
+}
+
+void softmax_backward(const SoftmaxBackwardArgs& args) {
+  const int64_t n = args.y.size[1];
+  with_float(args.y.dtype, [&]<class T>(Of<T>) {
+    for_rows(args.y.size[0], n, [&](int64_t row) {
+      softmax_row_backward(row_of<T>(args.y, row), row_of<T>(args.dy, row), row_of<T>(args.dx, row), n, args.log);
+    });
+  });
+}

@@ -1,0 +1,66 @@
+// The largest elements of rows.
+
+struct TopList {
+  int64_t k, held = 0;
+  float values[kMostTop];
+  int32_t columns[kMostTop];
+
+  // The value that another must pass.
+  float bar() const { return held < k ? kNone : values[k - 1]; }
+
+  // Columns come in ascending order and only a larger value displaces one: equal ones stay by smaller column.
+  void offer(float value, int32_t column) {
+    if (held == k && !(value > values[k - 1])) return;
+    int64_t at = held < k ? held++ : k - 1;
+    for (; at > 0 && values[at - 1] < value; --at) values[at] = values[at - 1], columns[at] = columns[at - 1];
+    values[at] = value;
+    columns[at] = column;
+  }
+};
+
+// Elements that are looked at together: where none of them passes the bar they cost one comparison a vector.
+constexpr int64_t kTopSpan = 4 * kLanes;
+
+template <class T>
+HWY_INLINE void offer_span(const T* x, int64_t begin, int64_t count, TopList& list) {
+  const V bar = hn::Set(f32, list.bar());
+  bool passes = list.held < list.k;
+  for_vectors(count, [&](int64_t at, auto extent) {
+    const V each = keep(get(x + begin + at, extent), hn::Set(f32, kNone), extent);
+    passes |= !hn::AllFalse(f32, hn::Gt(each, bar));
+  });
+  if (!passes) return;
+  for (int64_t c = begin; c < begin + count; ++c) {
+    const float value = widen(x[c]);
+    if (value == value) list.offer(value, static_cast<int32_t>(c));
+  }
+}
+
+template <class T>
+HWY_INLINE void top_of_row(const T* x, int64_t n, TopKArgs const& args, int64_t row) {
+  TopList list;
+  list.k = args.k;
+  const float max = finite_max(row_max(x, n));
+  const V most = hn::Set(f32, max);
+  Chains sums(0);
+  for (int64_t begin = 0; begin < n; begin += kTopSpan) {
+    const int64_t count = smaller(kTopSpan, n - begin);
+    for_chains(count, [&](int64_t at, auto extent, int chain) {
+      sums.of[chain] = hn::Add(sums.of[chain], keep(exp_past(get(x + begin + at, extent), most), hn::Zero(f32), extent));
+    });
+    offer_span(x, begin, count, list);
+  }
+  const float past = logf(sums.sum());
+  for (int64_t at = 0; at < args.k; ++at) {
+    const bool held = at < list.held;
+    args.values[row * args.k + at] = held ? list.values[at] - max - past : __builtin_nanf("");
+    args.indices[row * args.k + at] = held ? list.columns[at] : -1;
+  }
+}
+
+void top_k(const TopKArgs& args) {
+  const int64_t n = args.x.size[1];
+  with_float(args.x.dtype, [&]<class T>(Of<T>) {
+    for_rows(args.x.size[0], n, [&](int64_t row) { top_of_row(row_of<T>(args.x, row), n, args, row); });
+  });
+}
