@@ -1,4 +1,4 @@
-// The contract of the activations. Rows are views (R, C) with a unit last stride.
+// The contract of the activations.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,25 @@ namespace mh::kernels {
 // silu x · sigmoid(x); sigmoid 1 / (1 + exp(-x)). NaN stays NaN.
 enum class Activation : uint8_t { none, relu, gelu, gelu_tanh, silu, sigmoid, tanh };
 
-// y = f(x), all rows of one float type.
+// y = f(x) over contiguous elements of one float type.
 struct ActivationForwardArgs {
-  View x{}, y{};
+  const void* x = nullptr;
+  void* y = nullptr;
+  DType type = DType::f32;
+  int64_t count = 0;
   Activation kind = Activation::none;
 };
 
 // dx = dy · f'(x); f' of relu at 0 is 0. dx may be dy.
 struct ActivationBackwardArgs {
-  View x{}, dy{}, dx{};
+  const void *x = nullptr, *dy = nullptr;
+  void* dx = nullptr;
+  DType type = DType::f32;
+  int64_t count = 0;
   Activation kind = Activation::none;
 };
 
-// x (R, 2F) holds a and b side by side: y = f(a) · b, y (R, F).
+// x (R, 2F) holds a and b side by side: y = f(a) · b, y (R, F). Rows of one float type with a unit last stride.
 struct GatedForwardArgs {
   View x{}, y{};
   Activation kind = Activation::none;

@@ -18,13 +18,13 @@ struct CrossEntropyForwardArgs {
   const int32_t* targets = nullptr;  // (R), each in [0, V) or `ignore`
   int32_t ignore = -1;
   float smoothing = 0;
-  float* lse = nullptr;              // (R), each
+  float* lse = nullptr;  // (R), each
   float* loss = nullptr;
   float* nll = nullptr;
 };
 
 struct CrossEntropyBackwardArgs {
-  View x{}, dx{};                    // dx: x's type or bf16; may be x itself
+  View x{}, dx{};  // dx: x's type or bf16; may be x itself
   const int32_t* targets = nullptr;
   int32_t ignore = -1;
   float smoothing = 0;

@@ -32,8 +32,9 @@ struct BinaryArgs {
   float factor = 1;
 };
 
-// y (outer, inner) f32 = Σ or max over the middle axis of x (outer, middle, inner), contiguous. Middle elements are taken in
-// blocks of a size that the three sizes alone decide, added in order. An empty middle gives 0 (sum) or -inf (max).
+// y (outer, inner) f32 = Σ or max over the middle axis of x (outer, middle, inner), contiguous. Middle elements are
+// taken in blocks of a size that the three sizes alone decide, added in order. An empty middle gives 0 (sum) or -inf
+// (max).
 struct ReduceArgs {
   const void* x = nullptr;
   DType x_type = DType::f32;
@@ -42,7 +43,8 @@ struct ReduceArgs {
   bool max = false;  // NaN where one is
 };
 
-// y += x over contiguous elements; float types, f32 and bf16 in any mixture or both f16. The sum is rounded to y's type.
+// y += x over contiguous elements; float types, f32 and bf16 in any mixture or both f16. The sum is rounded to y's
+// type.
 struct AccumulateArgs {
   const void* x = nullptr;
   DType x_type = DType::f32;

@@ -17,7 +17,7 @@ struct RopeArgs {
   const float* sin = nullptr;
   int64_t pairs = 0;
   bool interleaved = false;
-  bool backwards = false;              // by the opposite angle
+  bool backwards = false;  // by the opposite angle
 };
 
 }  // namespace mh::kernels

@@ -27,12 +27,12 @@ struct LogSumExpArgs {
 
 inline constexpr int64_t kMostTop = 64;
 
-// The k largest of each row, largest first, equal ones by smaller column, as x - lse. A NaN is never chosen: places left
-// over have column -1 and the value NaN.
+// The k largest of each row, largest first, equal ones by smaller column, as x - lse. A NaN is never chosen: places
+// left over have column -1 and the value NaN.
 struct TopKArgs {
   View x{};
-  int64_t k = 0;              // 1 … kMostTop
-  float* values = nullptr;    // (R, k)
+  int64_t k = 0;            // 1 … kMostTop
+  float* values = nullptr;  // (R, k)
   int32_t* indices = nullptr;
 };
 

@@ -2,6 +2,7 @@
 #include "multihead/ops/matmul.h"
 
 #include "multihead/kernels/cpu/dispatch.h"
+#include "multihead/ops/rows.h"
 
 namespace mh {
 
@@ -12,16 +13,6 @@ bool is_product_type(DType t) { return t == DType::f32 || t == DType::bf16; }
 void check_type(const char* op, const char* what, DType t) {
   if (!is_product_type(t))
     fail(ErrorKind::unsupported, "{}: {} has elements of type {}; expected f32 or bf16", op, what, name(t));
-}
-
-kernels::Activation kernel_activation(Activation activation) {
-  switch (activation) {
-    case Activation::none: return kernels::Activation::none;
-    case Activation::relu: return kernels::Activation::relu;
-    case Activation::gelu: return kernels::Activation::gelu;
-    case Activation::gelu_tanh: return kernels::Activation::gelu_tanh;
-  }
-  fail(ErrorKind::invalid_argument, "matmul: activation {} is none of the four", static_cast<int>(activation));
 }
 
 // What both kinds of w say about themselves.
@@ -77,7 +68,7 @@ Tensor multiply(const Tensor& a, const Weights& w, const MatmulOptions& options,
   const Tensor residual = options.residual ? options.residual.reshape(Shape{m, w.n}).contiguous() : Tensor();
   if (residual) args.residual = residual.view();
   args.scale = options.scale;
-  args.activation = kernel_activation(options.activation);
+  args.activation = detail::kernel_activation("matmul", options.activation);
   kernels::cpu().gemm(args);
   return y;
 }

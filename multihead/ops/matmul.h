@@ -5,13 +5,10 @@
 #include <optional>
 #include <string>
 
+#include "multihead/ops/activation.h"
 #include "multihead/tensor/tensor.h"
 
 namespace mh {
-
-// relu: max(x, 0). gelu: x · Φ(x), Φ the normal distribution. gelu_tanh: x/2 · (1 + tanh(√(2/π) (x + 0.044715 x³))).
-// NaN stays NaN.
-enum class Activation { none, relu, gelu, gelu_tanh };
 
 struct MatmulOptions {
   Tensor bias{};      // (N), f32 or bf16

@@ -100,6 +100,9 @@ Real activate(Activation activation, Real x) {
       const Real u = static_cast<Real>(std::sqrt(2 / M_PI)) * (x + static_cast<Real>(0.044715) * x * x * x);
       return x / 2 * (1 + std::tanh(u));
     }
+    case Activation::silu: return x / (1 + std::exp(-x));
+    case Activation::sigmoid: return 1 / (1 + std::exp(-x));
+    case Activation::tanh: return std::tanh(x);
   }
   return x;
 }
@@ -306,7 +309,8 @@ TEST(Gemm, ThreadsChangeNoBit) {
 TEST(Gemm, FusedTailHoldsTheAccuracyRule) {
   for (DType type : kTypes) {
     for (DType result : kTypes) {
-      for (Activation activation : {Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh}) {
+      for (Activation activation : {Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh,
+                                    Activation::silu, Activation::sigmoid, Activation::tanh}) {
         Product p = make(80, 61, 90, type);
         p.result = result;
         p.activation = activation;

@@ -19,34 +19,42 @@ HWY_INLINE void with_kind(Activation kind, Body&& body) {
   }
 }
 
-// One type and one kind, for each row.
+void activation_forward(const ActivationForwardArgs& args) {
+  with_float(args.type, [&]<class T>(Of<T>) {
+    const T* x = static_cast<const T*>(args.x);
+    T* y = static_cast<T*>(args.y);
+    with_kind(args.kind, [&]<class K>(K) {
+      for_pieces(args.count, [&](int64_t begin, int64_t count) {
+        for_vectors(count, [&](int64_t at, auto extent) { put(activate(K::value, get(x + begin + at, extent)), y + begin + at, extent); });
+      });
+    });
+  });
+}
+
+void activation_backward(const ActivationBackwardArgs& args) {
+  with_float(args.type, [&]<class T>(Of<T>) {
+    const T *x = static_cast<const T*>(args.x), *dy = static_cast<const T*>(args.dy);
+    T* dx = static_cast<T*>(args.dx);
+    with_kind(args.kind, [&]<class K>(K) {
+      for_pieces(args.count, [&](int64_t begin, int64_t count) {
+        for_vectors(count, [&](int64_t at, auto extent) {
+          put(hn::Mul(get(dy + begin + at, extent), activate_slope(K::value, get(x + begin + at, extent))), dx + begin + at, extent);
+        });
+      });
+    });
+  });
+}
+
+// body(type, kind, row) with both known at compile time.
 template <class Body>
-inline void for_activated_rows(const View& x, Activation kind, Body&& body) {
+inline void for_gated_rows(const View& x, Activation kind, Body&& body) {
   with_float(x.dtype, [&]<class T>(Of<T> type) {
     with_kind(kind, [&](auto known) { for_rows(x.size[0], x.size[1], [&](int64_t row) { body(type, known, row); }); });
   });
 }
 
-void activation_forward(const ActivationForwardArgs& args) {
-  for_activated_rows(args.x, args.kind, [&]<class T, class K>(Of<T>, K, int64_t row) {
-    const T* x = row_of<T>(args.x, row);
-    T* y = row_of<T>(args.y, row);
-    for_vectors(args.x.size[1], [&](int64_t at, auto extent) { put(activate(K::value, get(x + at, extent)), y + at, extent); });
-  });
-}
-
-void activation_backward(const ActivationBackwardArgs& args) {
-  for_activated_rows(args.x, args.kind, [&]<class T, class K>(Of<T>, K, int64_t row) {
-    const T *x = row_of<T>(args.x, row), *dy = row_of<T>(args.dy, row);
-    T* dx = row_of<T>(args.dx, row);
-    for_vectors(args.x.size[1], [&](int64_t at, auto extent) {
-      put(hn::Mul(get(dy + at, extent), activate_slope(K::value, get(x + at, extent))), dx + at, extent);
-    });
-  });
-}
-
 void gated_forward(const GatedForwardArgs& args) {
-  for_activated_rows(args.x, args.kind, [&]<class T, class K>(Of<T>, K, int64_t row) {
+  for_gated_rows(args.x, args.kind, [&]<class T, class K>(Of<T>, K, int64_t row) {
     const int64_t n = args.y.size[1];
     const T *a = row_of<T>(args.x, row), *b = a + n;
     T* y = row_of<T>(args.y, row);
@@ -57,7 +65,7 @@ void gated_forward(const GatedForwardArgs& args) {
 }
 
 void gated_backward(const GatedBackwardArgs& args) {
-  for_activated_rows(args.x, args.kind, [&]<class T, class K>(Of<T>, K, int64_t row) {
+  for_gated_rows(args.x, args.kind, [&]<class T, class K>(Of<T>, K, int64_t row) {
     const int64_t n = args.dy.size[1];
     const T *a = row_of<T>(args.x, row), *b = a + n, *dy = row_of<T>(args.dy, row);
     T *da = row_of<T>(args.dx, row), *db = da + n;

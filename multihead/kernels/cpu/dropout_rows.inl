@@ -26,6 +26,15 @@ HWY_INLINE void drop_span(const X* x, const Y* residual, Y* y, int64_t count, co
   });
 }
 
+// residual + x: nothing is dropped.
+template <class X, class Y>
+HWY_INLINE void keep_piece(const X* x, const Y* residual, Y* y, int64_t count) {
+  for_vectors(count, [&](int64_t at, auto extent) {
+    const V kept = get(x + at, extent);
+    put(residual ? hn::Add(kept, get(residual + at, extent)) : kept, y + at, extent);
+  });
+}
+
 void dropout(const DropoutArgs& args) {
   static_assert(kElementsPerTask % kDropoutSpan == 0);
   with_floats(args.x_type, args.y_type, [&]<class X, class Y>(Of<X>, Of<Y>) {
@@ -33,6 +42,7 @@ void dropout(const DropoutArgs& args) {
     const Y* residual = static_cast<const Y*>(args.residual);
     Y* y = static_cast<Y*>(args.y);
     for_pieces(args.count, [&](int64_t begin, int64_t count) {
+      if (args.threshold == 0) return keep_piece(x + begin, residual ? residual + begin : nullptr, y + begin, count);
       alignas(64) uint16_t bits[kDropoutSpan];
       for (int64_t at = begin; at < begin + count; at += kDropoutSpan) {
         dropout_bits(args.seed, at, bits);

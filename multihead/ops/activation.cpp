@@ -1,0 +1,59 @@
+// activation and gated: checks and the kernels' calls.
+#include "multihead/ops/activation.h"
+
+#include "multihead/autograd/tape.h"
+#include "multihead/kernels/cpu/dispatch.h"
+#include "multihead/ops/rows.h"
+
+namespace mh {
+
+using detail::dense;
+using detail::rows_of;
+
+Tensor activation(const Tensor& x, Activation kind) {
+  detail::check_float("activation", "x", x);
+  const kernels::Activation known = detail::kernel_activation("activation", kind);
+  if (kind == Activation::none) return x;
+
+  const Tensor y = empty(x.shape(), x.dtype()), from = dense(x);
+  kernels::cpu().activation_forward(
+      {.x = from.view().data, .y = y.view().data, .type = x.dtype(), .count = x.count(), .kind = known});
+
+  return record("activation", y, {x}, [from, known](const Tensor& dy) {
+    const Tensor dx = empty(from.shape(), from.dtype()), d = dense(dy);
+    kernels::cpu().activation_backward({.x = from.view().data,
+                                        .dy = d.view().data,
+                                        .dx = dx.view().data,
+                                        .type = from.dtype(),
+                                        .count = from.count(),
+                                        .kind = known});
+    return Grads{dx};
+  });
+}
+
+Tensor gated(const Tensor& x, Activation kind) {
+  detail::check_rows("gated", "x", x);
+  detail::check_float("gated", "x", x);
+  check(x.size(-1) % 2 == 0, "gated: the last axis of x has {} elements; expected two halves; x is {}", x.size(-1),
+        x.shape());
+  const kernels::Activation known = detail::kernel_activation("gated", kind);
+
+  Shape shape = x.shape();
+  shape[shape.rank() - 1] /= 2;
+  const Tensor y = empty(shape, x.dtype());
+  if (y.count() > 0) {
+    const Tensor from = rows_of(x), to = rows_of(y);
+    kernels::cpu().gated_forward({.x = from.view(), .y = to.view(), .kind = known});
+  }
+
+  return record("gated", y, {x}, [x = x.detach(), known](const Tensor& dy) {
+    const Tensor dx = empty(x.shape(), x.dtype());
+    if (dx.count() > 0) {
+      const Tensor from = rows_of(x), d = rows_of(dy), to = rows_of(dx);
+      kernels::cpu().gated_backward({.x = from.view(), .dy = d.view(), .dx = to.view(), .kind = known});
+    }
+    return Grads{dx};
+  });
+}
+
+}  // namespace mh

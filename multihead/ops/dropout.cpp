@@ -1,0 +1,65 @@
+// dropout and dropout_add: one kernel for both, forward and backward.
+#include "multihead/ops/dropout.h"
+
+#include <cmath>
+
+#include "multihead/autograd/tape.h"
+#include "multihead/kernels/cpu/dispatch.h"
+#include "multihead/ops/rows.h"
+
+namespace mh {
+
+namespace {
+
+uint32_t threshold_of(std::string_view op, float p) {
+  check(p >= 0 && p <= 1, "{}: p is {}; expected 0 to 1", op, p);
+  return static_cast<uint32_t>(std::lround(static_cast<double>(p) * 65536));
+}
+
+// residual + dropout(x) in `result`; an empty residual counts as 0.
+Tensor run(const Tensor& x, const Tensor& residual, DType result, uint32_t threshold, uint64_t seed) {
+  const Tensor from = detail::dense(x), onto = residual ? detail::dense(residual) : Tensor();
+  const Tensor y = empty(x.shape(), result);
+  if (y.count() == 0) return y;
+  kernels::cpu().dropout({.x = from.view().data,
+                          .x_type = x.dtype(),
+                          .residual = onto ? onto.view().data : nullptr,
+                          .y = y.view().data,
+                          .y_type = result,
+                          .count = y.count(),
+                          .threshold = threshold,
+                          .seed = seed});
+  return y;
+}
+
+}  // namespace
+
+Tensor dropout(const Tensor& x, const DropoutOptions& options) {
+  detail::check_float("dropout", "x", x);
+  const uint32_t threshold = threshold_of("dropout", options.p);
+  if (threshold == 0) return x;
+
+  const Tensor y = run(x, {}, x.dtype(), threshold, options.seed);
+
+  return record("dropout", y, {x}, [type = x.dtype(), threshold, seed = options.seed](const Tensor& dy) {
+    return Grads{run(dy, {}, type, threshold, seed)};
+  });
+}
+
+Tensor dropout_add(const Tensor& x, const Tensor& residual, const DropoutOptions& options) {
+  detail::check_float("dropout_add", "x", x);
+  detail::check_float("dropout_add", "residual", residual);
+  detail::check_types("dropout_add", x.dtype(), residual.dtype());
+  check(x.shape() == residual.shape(), "dropout_add: x and residual differ in shape; x is {}, residual is {}",
+        x.shape(), residual.shape());
+  const uint32_t threshold = threshold_of("dropout_add", options.p);
+
+  const Tensor y = run(x, residual, residual.dtype(), threshold, options.seed);
+
+  return record("dropout_add", y, {x, residual}, [type = x.dtype(), threshold, seed = options.seed](const Tensor& dy) {
+    if (threshold == 0) return Grads{dy.to(type), dy};
+    return Grads{run(dy, {}, type, threshold, seed), dy};
+  });
+}
+
+}  // namespace mh

@@ -1,0 +1,83 @@
+// embedding: checks, numbers of positions, the dense gradient of a table.
+#include "multihead/ops/embedding.h"
+
+#include <numeric>
+
+#include "multihead/autograd/tape.h"
+#include "multihead/kernels/cpu/dispatch.h"
+#include "multihead/ops/rows.h"
+
+namespace mh {
+
+namespace {
+
+using detail::dense;
+using detail::rows_of;
+
+void check_table(const char* what, const Tensor& table) {
+  detail::check_float("embedding", what, table);
+  check(table.rank() == 2, "embedding: {} has rank {}; expected 2, (rows, C); it is {}", what, table.rank(),
+        table.shape());
+}
+
+// One number per element of ids.
+Tensor positions_of(const Tensor& ids, const EmbeddingOptions& options) {
+  if (options.position_ids) return dense(options.position_ids.broadcast_to(ids.shape()));
+  check(ids.rank() >= 1, "embedding: ids is a scalar and has no positions; expected position_ids");
+  const Tensor along = empty(Shape{ids.size(-1)}, DType::i32);
+  std::iota(along.data<int32_t>(), along.data<int32_t>() + along.count(), 0);
+  return along.broadcast_to(ids.shape()).contiguous();
+}
+
+// Rows of dy given back to the rows they came from, in the type of the table.
+Tensor scatter(const Tensor& dy, const Tensor& ids, const Tensor& table, float scale) {
+  const Tensor dtable = empty(table.shape()), rows = rows_of(dy);
+  kernels::cpu().embedding_backward(
+      {.dy = rows.view(), .ids = ids.data<int32_t>(), .scale = scale, .dtable = dtable.view()});
+  return dtable.to(table.dtype());
+}
+
+}  // namespace
+
+Tensor embedding(const Tensor& table, const Tensor& ids, const EmbeddingOptions& options) {
+  check_table("table", table);
+  const DType result = options.result.value_or(table.dtype());
+  detail::check_types("embedding", table.dtype(), result);
+  detail::check_indices("embedding", "ids", ids, table.size(0));
+  const Tensor& positions = options.positions;
+  Tensor places;
+  if (positions) {
+    check_table("positions", positions);
+    check(positions.size(1) == table.size(1) && positions.dtype() == DType::f32,
+          "embedding: positions does not fit the table; expected [T, {}] of f32; positions is {} of {}", table.size(1),
+          positions.shape(), name(positions.dtype()));
+    places = positions_of(ids, options);
+    detail::check_indices("embedding", "position_ids", places, positions.size(0));
+  }
+
+  Shape shape = ids.shape();
+  check(shape.rank() < kMaxRank, "embedding: ids has rank {}; expected at most {}; ids is {}", shape.rank(),
+        kMaxRank - 1, shape);
+  std::vector<int64_t> sizes;
+  for (int axis = 0; axis < shape.rank(); ++axis) sizes.push_back(shape[axis]);
+  sizes.push_back(table.size(1));
+  const Tensor y = empty(Shape(sizes), result), numbers = dense(ids);
+  if (y.count() > 0) {
+    const Tensor from = rows_of(table), to = rows_of(y), added = positions ? rows_of(positions) : Tensor();
+    kernels::cpu().embedding_forward({.table = from.view(),
+                                      .ids = numbers.data<int32_t>(),
+                                      .scale = options.scale,
+                                      .positions = added ? added.view() : View{},
+                                      .position_ids = added ? places.data<int32_t>() : nullptr,
+                                      .y = to.view()});
+  }
+
+  return record(
+      "embedding", y, {table, positions},
+      [table = table.detach(), positions = positions.detach(), wanted = positions.trace() != 0, numbers, places,
+       scale = options.scale](const Tensor& dy) {
+        return Grads{scatter(dy, numbers, table, scale), wanted ? scatter(dy, places, positions, 1) : Tensor()};
+      });
+}
+
+}  // namespace mh

@@ -1,0 +1,84 @@
+// layer_norm and rms_norm: checks, statistics kept for the way back.
+#include "multihead/ops/layer_norm.h"
+
+#include "multihead/autograd/tape.h"
+#include "multihead/kernels/cpu/dispatch.h"
+#include "multihead/ops/rows.h"
+
+namespace mh {
+
+namespace {
+
+using detail::rows_of;
+
+float* floats(const Tensor& x) { return x ? x.data<float>() : nullptr; }
+
+struct Norm {
+  std::string_view op;
+  bool centred;
+};
+
+// What the way back needs. `mean` is empty for RMS norm.
+struct Saved {
+  Tensor x, gamma, mean, rstd;
+  bool wants_dbeta;
+};
+
+Grads norm_backward(const Saved& saved, const Tensor& dy) {
+  const Tensor x = rows_of(saved.x), d = rows_of(dy);
+  const Tensor dx = empty(saved.x.shape(), saved.x.dtype());
+  const Shape width{x.size(1)};
+  const Tensor dgamma = saved.gamma ? zeros(width) : Tensor(), dbeta = saved.wants_dbeta ? zeros(width) : Tensor();
+  if (x.count() > 0) {
+    const Tensor dx_rows = rows_of(dx);
+    kernels::cpu().normalise_backward({.x = x.view(),
+                                       .dy = d.view(),
+                                       .dx = dx_rows.view(),
+                                       .gamma = floats(saved.gamma),
+                                       .mean = floats(saved.mean),
+                                       .rstd = floats(saved.rstd),
+                                       .dgamma = floats(dgamma),
+                                       .dbeta = floats(dbeta)});
+  }
+  return {dx, dgamma, dbeta};
+}
+
+Tensor normalise(const Norm& norm, const Tensor& x, const Tensor& gamma, const Tensor& beta,
+                 const NormOptions& options) {
+  detail::check_rows(norm.op, "x", x);
+  detail::check_float(norm.op, "x", x);
+  const DType result = options.result.value_or(x.dtype());
+  detail::check_types(norm.op, x.dtype(), result);
+  detail::check_parameter(norm.op, "gamma", gamma, x);
+  detail::check_parameter(norm.op, "beta", beta, x);
+  check(options.eps >= 0, "{}: eps is {}; expected 0 or more", norm.op, options.eps);
+
+  const Tensor rows = rows_of(x), y = empty(x.shape(), result);
+  const Tensor scale = gamma ? detail::dense(gamma) : Tensor(), shift = beta ? detail::dense(beta) : Tensor();
+  const Tensor mean = norm.centred ? empty(Shape{rows.size(0)}) : Tensor(), rstd = empty(Shape{rows.size(0)});
+  if (x.count() > 0) {
+    const Tensor y_rows = rows_of(y);
+    kernels::cpu().normalise_forward({.x = rows.view(),
+                                      .y = y_rows.view(),
+                                      .gamma = floats(scale),
+                                      .beta = floats(shift),
+                                      .mean = floats(mean),
+                                      .rstd = floats(rstd),
+                                      .eps = options.eps});
+  }
+
+  const Saved saved{x.detach(), scale, mean, rstd, static_cast<bool>(beta)};
+  return record(norm.op, y, {x, gamma, beta}, [saved](const Tensor& dy) { return norm_backward(saved, dy); });
+}
+
+}  // namespace
+
+Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const NormOptions& options) {
+  return normalise({"layer_norm", true}, x, gamma, beta, options);
+}
+
+Tensor rms_norm(const Tensor& x, const Tensor& gamma, const NormOptions& options) {
+  return normalise({"rms_norm", false}, x, gamma, Tensor(), options);
+}
+
+}  // namespace mh

@@ -1,0 +1,88 @@
+// adamw, sum_of_squares, lerp, accumulate: checks and the kernels' calls.
+#include "multihead/ops/update.h"
+
+#include <cmath>
+
+#include "multihead/kernels/cpu/dispatch.h"
+#include "multihead/ops/rows.h"
+
+namespace mh {
+
+namespace {
+
+void check_place(std::string_view op, std::string_view what, const Tensor& x, const Shape& shape) {
+  check(x.shape() == shape, "{}: {} has another shape; expected {}; {} is {}", op, what, shape, what, x.shape());
+  check(x.is_contiguous(), "{}: {} is not contiguous; expected one that is, to be changed in place; it is {}", op, what,
+        x.shape());
+}
+
+void check_f32(std::string_view op, std::string_view what, const Tensor& x) {
+  if (x.dtype() != DType::f32)
+    fail(ErrorKind::unsupported, "{}: {} has elements of type {}; expected f32", op, what, name(x.dtype()));
+}
+
+}  // namespace
+
+void adamw(const AdamwState& state, const Tensor& g, const AdamwOptions& options) {
+  const Shape shape = state.w.shape();
+  for (const auto& [what, x] : {std::pair{"w", state.w}, {"m", state.m}, {"v", state.v}}) {
+    check_f32("adamw", what, x);
+    check_place("adamw", what, x, shape);
+  }
+  detail::check_float("adamw", "g", g);
+  check(g.shape() == shape, "adamw: g has another shape than w; w is {}, g is {}", shape, g.shape());
+  if (state.copy) {
+    check_place("adamw", "copy", state.copy, shape);
+    if (state.copy.dtype() != DType::bf16)
+      fail(ErrorKind::unsupported, "adamw: copy has elements of type {}; expected bf16", name(state.copy.dtype()));
+  }
+  check(options.step >= 1, "adamw: step is {}; expected 1 or more", options.step);
+
+  const Tensor gradient = detail::dense(g);
+  const auto step = static_cast<double>(options.step);
+  kernels::cpu().adamw({.w = state.w.data<float>(),
+                        .m = state.m.data<float>(),
+                        .v = state.v.data<float>(),
+                        .g = gradient.view().data,
+                        .g_type = g.dtype(),
+                        .copy = state.copy ? state.copy.data<bf16>() : nullptr,
+                        .count = state.w.count(),
+                        .rate = options.rate,
+                        .beta1 = options.beta1,
+                        .beta2 = options.beta2,
+                        .eps = options.eps,
+                        .decay = options.decay,
+                        .correction1 = static_cast<float>(1 - std::pow(static_cast<double>(options.beta1), step)),
+                        .correction2 = static_cast<float>(1 - std::pow(static_cast<double>(options.beta2), step)),
+                        .gradient_scale = options.gradient_scale});
+}
+
+double sum_of_squares(const Tensor& x) {
+  detail::check_float("sum_of_squares", "x", x);
+  const Tensor from = detail::dense(x);
+  double sum = 0;
+  kernels::cpu().sum_of_squares({.x = from.view().data, .x_type = x.dtype(), .count = x.count(), .sum = &sum});
+  return sum;
+}
+
+void lerp(const Tensor& y, const Tensor& x, float part) {
+  check_f32("lerp", "y", y);
+  check_f32("lerp", "x", x);
+  check_place("lerp", "y", y, y.shape());
+  check(x.shape() == y.shape(), "lerp: x has another shape than y; y is {}, x is {}", y.shape(), x.shape());
+  const Tensor from = detail::dense(x);
+  kernels::cpu().lerp({.y = y.data<float>(), .x = from.data<float>(), .count = y.count(), .part = part});
+}
+
+void accumulate(const Tensor& y, const Tensor& x) {
+  detail::check_float("accumulate", "y", y);
+  detail::check_float("accumulate", "x", x);
+  detail::check_types("accumulate", x.dtype(), y.dtype());
+  check_place("accumulate", "y", y, y.shape());
+  check(x.shape() == y.shape(), "accumulate: x has another shape than y; y is {}, x is {}", y.shape(), x.shape());
+  const Tensor from = detail::dense(x);
+  kernels::cpu().accumulate(
+      {.x = from.view().data, .x_type = x.dtype(), .y = y.view().data, .y_type = y.dtype(), .count = y.count()});
+}
+
+}  // namespace mh

@@ -1,0 +1,58 @@
+// Every case of every op on every rung: value, gradient, bits for any number of threads and layout; and that the judge
+// can find fault.
+#include <gtest/gtest.h>
+
+#include "multihead/check/op_case.h"
+#include "multihead/ops/elementwise.h"
+#include "tests/harness/rungs.h"
+
+namespace mh {
+namespace {
+
+void examine_all(const std::vector<OpCase>& cases) {
+  std::vector<std::string> failures;
+  for (const OpCase& each : cases) {
+    for (const DType type : each.types) {
+      const JudgedOp judged(each, type);
+      for (const harness::Step& step : harness::steps()) {
+        const harness::Scope scope(step);
+        for (const std::string& failure : examine(judged))
+          failures.push_back(step.name + " " + judged.label + ": " + failure);
+      }
+    }
+  }
+  EXPECT_TRUE(failures.empty()) << failures.size() << " failures:" << harness::listed(failures);
+}
+
+TEST(OpCases, Norms) { examine_all(norm_cases()); }
+TEST(OpCases, Softmax) { examine_all(softmax_cases()); }
+TEST(OpCases, Embedding) { examine_all(embedding_cases()); }
+TEST(OpCases, Dropout) { examine_all(dropout_cases()); }
+TEST(OpCases, Activations) { examine_all(activation_cases()); }
+TEST(OpCases, Elementwise) { examine_all(elementwise_cases()); }
+TEST(OpCases, Shapes) { examine_all(shape_cases()); }
+
+// The verdict on an op that is not what its reference says.
+std::vector<std::string> verdict(const std::function<Tensor(const Tensor&)>& op) {
+  const OpCase planted{.label = "planted",
+                       .inputs = {{Shape{3, 5}, 2, 0.3}},
+                       .op = [op](auto& x) { return op(x[0]); },
+                       .reference =
+                           [](auto& x) {
+                             Numbers y;
+                             for (const double each : x[0]) y.push_back(each * each);
+                             return y;
+                           }};
+  return examine(JudgedOp(planted, DType::f32));
+}
+
+TEST(OpCases, AWrongValueOrGradientIsFound) {
+  EXPECT_TRUE(verdict([](const Tensor& x) { return square(x); }).empty());
+  EXPECT_TRUE(verdict([](const Tensor& x) { return mul(x, x); }).empty());
+  EXPECT_EQ(verdict([](const Tensor& x) { return scale(square(x), 1 + 1e-6f); }).size(), 2u) << "value and gradient";
+  EXPECT_EQ(verdict([](const Tensor& x) { return mul(x, x.detach()); }).size(), 1u)
+      << "half of the gradient is missing";
+}
+
+}  // namespace
+}  // namespace mh
