@@ -6,6 +6,7 @@
 #include <cstring>
 #include <tuple>
 
+#include "multihead/base/memory.h"
 #include "multihead/io/durable_file.h"
 #include "multihead/io/printable.h"
 #include "multihead/io/safetensors_bytes.h"

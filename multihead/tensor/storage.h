@@ -3,23 +3,24 @@
 
 #include <cstddef>
 
-#include "multihead/base/memory.h"
+#include "multihead/tensor/memory_cache.h"
 #include "multihead/tensor/tensor.h"
 
 namespace mh {
 
 struct Storage {
   // Owned and uninitialised. Throws: std::bad_alloc.
-  explicit Storage(size_t bytes) : data(allocate_bytes(bytes)), owned(true) {}
+  explicit Storage(size_t size) : data(take_bytes(size)), bytes(size), owned(true) {}
   // The caller's.
-  explicit Storage(void* theirs) : data(theirs), owned(false) {}
+  explicit Storage(void* theirs) : data(theirs), bytes(0), owned(false) {}
   ~Storage() {
-    if (owned) release_bytes(data);
+    if (owned) give_bytes(data, bytes);
   }
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
   void* const data;
+  const size_t bytes;  // of owned memory
   const bool owned;
 };
 

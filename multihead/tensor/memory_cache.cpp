@@ -1,0 +1,137 @@
+// Size classes of blocks, each with a list of those that lie ready.
+#include "multihead/tensor/memory_cache.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "multihead/base/memory.h"
+
+namespace mh {
+
+namespace {
+
+// Below this malloc is as good. A sanitizer must see every block end.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr size_t kSmallest = ~size_t{0};
+#else
+constexpr size_t kSmallest = 1024;
+#endif
+constexpr int kParts = 8;  // classes between a power of two and the next
+
+struct Class {
+  size_t index, bytes;
+};
+
+// The smallest class that holds `bytes`.
+Class class_of(size_t bytes) {
+  const int power = std::bit_width(bytes - 1) - 1;  // 2^power < bytes <= 2^(power + 1)
+  const size_t base = size_t{1} << power, part = base / kParts;
+  const size_t n = (bytes - base + part - 1) / part;
+  return {static_cast<size_t>(power) * kParts + n - 1, base + n * part};
+}
+
+class Cache {
+ public:
+  void* take(size_t bytes) {
+    const Class c = class_of(bytes);
+    {
+      const std::lock_guard lock(mutex_);
+      use_.in_use += static_cast<int64_t>(c.bytes);
+      use_.peak = std::max(use_.peak, use_.in_use);
+      std::vector<void*>& ready = ready_[c.index];
+      if (!ready.empty()) {
+        void* data = ready.back();
+        ready.pop_back();
+        use_.kept -= static_cast<int64_t>(c.bytes);
+        return data;
+      }
+    }
+    try {
+      return fresh(c.bytes);
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      use_.in_use -= static_cast<int64_t>(c.bytes);
+      throw;
+    }
+  }
+
+  void give(void* data, size_t bytes) {
+    const Class c = class_of(bytes);
+    {
+      const std::lock_guard lock(mutex_);
+      use_.in_use -= static_cast<int64_t>(c.bytes);
+      if (use_.in_use + use_.kept + static_cast<int64_t>(c.bytes) <= use_.peak) {
+        ready_[c.index].push_back(data);
+        use_.kept += static_cast<int64_t>(c.bytes);
+        return;
+      }
+    }
+    release_bytes(data);
+  }
+
+  void release() {
+    const std::lock_guard lock(mutex_);
+    for (std::vector<void*>& ready : ready_) {
+      for (void* data : ready) release_bytes(data);
+      ready.clear();
+    }
+    use_.kept = 0;
+  }
+
+  MemoryUse use() {
+    const std::lock_guard lock(mutex_);
+    return use_;
+  }
+
+  std::mutex& mutex() { return mutex_; }
+
+ private:
+  void* fresh(size_t bytes) {
+    try {
+      return allocate_bytes(bytes);
+    } catch (const std::bad_alloc&) {
+      release();
+      return allocate_bytes(bytes);
+    }
+  }
+
+  std::mutex mutex_;
+  std::array<std::vector<void*>, size_t{64} * kParts> ready_;
+  MemoryUse use_;
+};
+
+// Never destroyed: tensors of static life end after everything else. A child of fork finds the lock open.
+Cache& cache() {
+  static Cache& only = *[] {
+    auto* made = new Cache;
+    pthread_atfork([] { cache().mutex().lock(); }, [] { cache().mutex().unlock(); }, [] { cache().mutex().unlock(); });
+    return made;
+  }();
+  return only;
+}
+
+}  // namespace
+
+void* take_bytes(size_t bytes) {
+  return bytes < kSmallest || bytes > SIZE_MAX / 4 ? allocate_bytes(bytes) : cache().take(bytes);
+}
+
+void give_bytes(void* data, size_t bytes) {
+  if (bytes < kSmallest) {
+    release_bytes(data);
+  } else {
+    cache().give(data, bytes);
+  }
+}
+
+void release_kept_memory() { cache().release(); }
+
+MemoryUse memory_use() { return cache().use(); }
+
+}  // namespace mh
