@@ -2,6 +2,7 @@
 #include "multihead/ops/attention.h"
 
 #include "multihead/ops/attention_plan.h"
+#include "multihead/ops/attention_record.h"
 #include "multihead/ops/attention_run.h"
 
 namespace mh {
@@ -13,7 +14,9 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, con
 
   AttentionResult out{empty(detail::output_shape(plan.size), q.dtype()), empty(detail::lse_shape(plan.size))};
   detail::run_forward(plan, out.o, out.lse);
-  return out;
+
+  const AttentionCall call{q, k, v, out};
+  return recording(detail::traceable(call, options)) ? detail::record_attention(call, options) : out;
 }
 
 void attention_into(const AttentionResult& out, const Tensor& q, const Tensor& k, const Tensor& v,

@@ -257,4 +257,47 @@ void KVCache::copy(int64_t from, int64_t to) {
   lengths_[to] = lengths_[from];
 }
 
+void KVCache::choose(const std::vector<int32_t>& parents) {
+  for (const int32_t b : parents) {
+    check(b >= 0 && b < options_.batch, "kv_cache: sequence {} is not in the cache; expected 0 to {}", b,
+          options_.batch - 1);
+  }
+  check(!parents.empty(), "kv_cache: no sequence is chosen; expected at least one");
+  const int64_t count = static_cast<int64_t>(parents.size());
+  std::vector<int32_t> lengths;
+  for (const int32_t b : parents) lengths.push_back(lengths_[b]);
+  if (options_.page > 0) {
+    choose_pages(parents);
+  } else {
+    for (Tensor* t : {&keys, &values, &key_scales, &value_scales}) {
+      if (!*t) continue;
+      Shape shape = t->shape();
+      shape[0] = count;
+      const Tensor chosen = empty(shape, t->dtype());
+      for (int64_t n = 0; n < count; ++n) {
+        if (lengths[n] > 0)
+          chosen.select(0, n).slice(1, 0, lengths[n]).copy_from(t->select(0, parents[n]).slice(1, 0, lengths[n]));
+      }
+      *t = chosen;
+    }
+  }
+  lengths_ = std::move(lengths);
+  options_.batch = count;
+}
+
+void KVCache::choose_pages(const std::vector<int32_t>& parents) {
+  const Tensor table = zeros({static_cast<int64_t>(parents.size()), pages.size(1)}, DType::i32);
+  for (size_t n = 0; n < parents.size(); ++n) {
+    const int32_t* from = pages.view().at<int32_t>(parents[n]);
+    for (int64_t i = 0; i < pages_for(lengths_[parents[n]], options_.page); ++i) {
+      *table.view().at<int32_t>(n, i) = from[i];
+      ++page_users_[from[i]];
+    }
+  }
+  for (int64_t b = 0; b < options_.batch; ++b) {
+    for (int64_t i = 0; i < pages_for(lengths_[b], options_.page); ++i) leave_page(*pages.view().at<int32_t>(b, i));
+  }
+  pages = table;
+}
+
 }  // namespace mh

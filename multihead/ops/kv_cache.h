@@ -35,6 +35,11 @@ class KVCache {
   // Makes sequence `to` a copy of sequence `from` (beam search); pages are shared until one of them grows.
   void copy(int64_t from, int64_t to);
 
+  // Makes the sequences those that `parents` names, in its order: a sequence may be named often (it is continued in
+  // several ways) or not at all (its pages go back). The batch becomes as large as the list. Paged: no keys are copied.
+  // Throws: invalid_argument where a name is no sequence; nothing has changed then.
+  void choose(const std::vector<int32_t>& parents);
+
   const std::vector<int32_t>& lengths() const { return lengths_; }
   const KVCacheOptions& options() const { return options_; }
   int64_t bytes() const;
@@ -49,6 +54,7 @@ class KVCache {
   void make_room(int64_t b, int64_t count);
   int32_t take_page();
   void leave_page(int32_t page);
+  void choose_pages(const std::vector<int32_t>& parents);
 
   KVCacheOptions options_;
   std::vector<int32_t> lengths_;

@@ -273,5 +273,29 @@ TEST(KVCache, CallsThatDoNotFitAreRefused) {
       contains(with(q, {.mask = lengths(tensor<int32_t>({6, 1, 1}, {3}))}), "lengths[0] is 6; expected 0 to 5"));
 }
 
+TEST(KVCache, ChosenSequencesAttendAsTheirParents) {
+  for (const int64_t page : {0, 4}) {
+    KVCache cache(sized(64, page));
+    fill(cache);
+    const Tensor q = randn({kBatch, 4, 1, kKeyWidth}, 3);
+    const AttentionResult before = attention(q, cache);
+    const std::vector<int32_t> parents{2, 2, 0, 2};
+    cache.choose(parents);
+    EXPECT_EQ(cache.lengths(), (std::vector<int32_t>{15, 15, 6, 15}));
+    Tensor asked = empty({4, 4, 1, kKeyWidth});
+    for (int64_t n = 0; n < 4; ++n) asked.select(0, n).copy_from(q.select(0, parents[static_cast<size_t>(n)]));
+    const AttentionResult after = attention(asked, cache);
+    for (int64_t n = 0; n < 4; ++n)
+      EXPECT_TRUE(same_bits(after.o.select(0, n).clone(), before.o.select(0, parents[static_cast<size_t>(n)]).clone()));
+    // Each grows on its own.
+    const Rows more = rows(4, 1, 50);
+    cache.append(more.k, more.v);
+    cache.choose({1});
+    EXPECT_EQ(cache.lengths(), std::vector<int32_t>{16});
+    EXPECT_THROW(cache.choose({1}), Error);
+    EXPECT_THROW(cache.choose({}), Error);
+  }
+}
+
 }  // namespace
 }  // namespace mh
