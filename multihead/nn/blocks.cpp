@@ -1,0 +1,190 @@
+// Layers and stacks.
+#include "multihead/nn/blocks.h"
+
+#include <functional>
+#include <memory>
+
+#include "multihead/autograd/recompute.h"
+#include "multihead/ops/activation.h"
+#include "multihead/ops/dropout.h"
+#include "multihead/ops/elementwise.h"
+
+namespace mh {
+
+namespace {
+
+MultiHeadAttentionOptions attention_of(const BlockOptions& o, bool with_positions) {
+  return {.model = o.width,
+          .heads = o.heads,
+          .key_heads = o.key_heads,
+          .key_width = o.key_width,
+          .value_width = o.value_width,
+          .bias = o.bias,
+          .dropout = o.dropout,
+          .positions = with_positions ? o.positions : LayerPositions{}};
+}
+
+bool is_gated(Middle middle) { return middle == Middle::swiglu || middle == Middle::geglu; }
+
+Activation activation_of(Middle middle) {
+  switch (middle) {
+    case Middle::relu: return Activation::relu;
+    case Middle::gelu:
+    case Middle::geglu: return Activation::gelu;
+    case Middle::gelu_tanh: return Activation::gelu_tanh;
+    case Middle::swiglu: return Activation::silu;
+  }
+  fail(ErrorKind::invalid_argument, "feed_forward: {} is none of its kinds", static_cast<int>(middle));
+}
+
+// What a sublayer reads of the stream: normalised with pre-norm, as it is with post-norm; in the type of the products.
+Tensor read_stream(NormPlace place, const Norm& norm, const Tensor& x, const Pass& pass) {
+  return place == NormPlace::before ? norm(x, pass.compute()) : cast(x, pass.compute());
+}
+
+using LayerCall = std::function<Tensor(const std::vector<Tensor>& inputs, Pass& pass)>;
+
+// The layer, run now; with `again` only its inputs are kept. Both runs draw the same random numbers.
+Tensor layer_call(bool again, const std::vector<Tensor>& inputs, const std::vector<Tensor>& params, Pass& pass,
+                  const LayerCall& call) {
+  if (!again) return call(inputs, pass);
+  const auto after = std::make_shared<Pass>(pass);
+  const Tensor y = recompute(inputs, params, [before = pass, after, call](const std::vector<Tensor>& in) {
+    Pass drawn = before;
+    const Tensor out = call(in, drawn);
+    *after = drawn;
+    return out;
+  });
+  pass = *after;
+  return y;
+}
+
+}  // namespace
+
+FeedForward::FeedForward(const Params& at, const BlockOptions& options)
+    : options_(options),
+      linear1_(at / "linear1", options.width, options.feed_forward * (is_gated(options.middle) ? 2 : 1), options.bias),
+      linear2_(at / "linear2", options.feed_forward, options.width, options.bias) {}
+
+Tensor FeedForward::add_to(const Tensor& residual, const Tensor& x, Pass& pass) const {
+  const Activation kind = activation_of(options_.middle);
+  const Tensor middle = is_gated(options_.middle) ? gated(linear1_(x), kind) : linear1_(x, {.activation = kind});
+  return linear2_.add_to(residual, dropout(middle, pass.dropout(options_.dropout)), options_.dropout, pass);
+}
+
+void FeedForward::pack(DType compute) {
+  linear1_.pack(compute);
+  linear2_.pack(compute);
+}
+
+EncoderLayer::EncoderLayer(const Params& at, const BlockOptions& options)
+    : self_attn(at / "self_attn", attention_of(options, true)),
+      options_(options),
+      feed_forward_(at, options),
+      norm1_(at / "norm1", options.width, options.normalisation),
+      norm2_(at / "norm2", options.width, options.normalisation) {}
+
+Tensor EncoderLayer::operator()(const Tensor& x, const Sequences& at, Pass& pass, const AttendOptions& options) const {
+  const bool after = options_.norm == NormPlace::after;
+  Tensor y = self_attn(read_stream(options_.norm, norm1_, x, pass), at, pass, options, {x, options_.dropout});
+  if (after) y = norm1_(y);
+  y = feed_forward_.add_to(y, read_stream(options_.norm, norm2_, y, pass), pass);
+  return after ? norm2_(y) : y;
+}
+
+void EncoderLayer::pack(DType compute) {
+  self_attn.pack(compute, MultiHeadAttention::Use::self);
+  feed_forward_.pack(compute);
+}
+
+DecoderLayer::DecoderLayer(const Params& at, const BlockOptions& options)
+    : self_attn(at / "self_attn", attention_of(options, true)),
+      cross_attn(at / "multihead_attn", attention_of(options, false)),
+      options_(options),
+      feed_forward_(at, options),
+      norm1_(at / "norm1", options.width, options.normalisation),
+      norm2_(at / "norm2", options.width, options.normalisation),
+      norm3_(at / "norm3", options.width, options.normalisation) {}
+
+Tensor DecoderLayer::ready(const Norm& norm, const Tensor& x, const Pass& pass) const {
+  return read_stream(options_.norm, norm, x, pass);
+}
+
+Tensor DecoderLayer::ended(const Norm& norm, const Tensor& x) const {
+  return options_.norm == NormPlace::after ? norm(x) : x;
+}
+
+Tensor DecoderLayer::operator()(const Tensor& x, const Sequences& at, const Memory& memory, Pass& pass,
+                                const Tensor& self_head_mask, const Tensor& cross_head_mask) const {
+  return step(
+      x, pass,
+      [&](const Tensor& rows) {
+        return self_attn.attend(self_attn.project(rows, at.positions), at, at, pass,
+                                {.mask = causal(), .head_mask = self_head_mask});
+      },
+      [&](const Tensor& rows) {
+        const auto kv = cross_attn.keys_values(memory.rows, memory.rows, memory.at.positions);
+        return cross_attn.attend({cross_attn.queries(rows, at.positions), kv.k, kv.v}, at, memory.at, pass,
+                                 {.head_mask = cross_head_mask});
+      });
+}
+
+void DecoderLayer::pack(DType compute) {
+  self_attn.pack(compute, MultiHeadAttention::Use::self);
+  cross_attn.pack(compute, MultiHeadAttention::Use::cross);
+  feed_forward_.pack(compute);
+}
+
+Encoder::Encoder(const Params& at, const StackOptions& options) : options_(options) {
+  for (int64_t n = 0; n < options.layers; ++n) {
+    const Params here = at / "layers" / n;
+    layers_.emplace_back(here, options.block);
+    params_.push_back(here.store().below(here.path()));
+  }
+  if (options.last_norm) norm_.emplace(at / "norm", options.block.width, options.block.normalisation);
+}
+
+Tensor Encoder::operator()(Tensor x, const Sequences& at, Pass& pass, const AttendOptions& options) const {
+  AttendOptions each = options;
+  if (options_.causal) each.mask = each.mask & causal();
+  for (size_t n = 0; n < layers_.size(); ++n) {
+    x = layer_call(options_.recompute, {x}, params_[n], pass,
+                   [&layer = layers_[n], at, each](const std::vector<Tensor>& in, Pass& drawn) {
+                     return layer(in[0], at, drawn, each);
+                   });
+  }
+  return norm_ ? (*norm_)(x, pass.compute()) : cast(x, pass.compute());
+}
+
+void Encoder::pack(DType compute) {
+  for (EncoderLayer& layer : layers_) layer.pack(compute);
+}
+
+Decoder::Decoder(const Params& at, const StackOptions& options) : options_(options) {
+  for (int64_t n = 0; n < options.layers; ++n) {
+    const Params here = at / "layers" / n;
+    layers_.emplace_back(here, options.block);
+    params_.push_back(here.store().below(here.path()));
+  }
+  if (options.last_norm) norm_.emplace(at / "norm", options.block.width, options.block.normalisation);
+}
+
+Tensor Decoder::operator()(Tensor x, const Sequences& at, const Memory& memory, Pass& pass) const {
+  for (size_t n = 0; n < layers_.size(); ++n) {
+    x = layer_call(options_.recompute, {x, memory.rows}, params_[n], pass,
+                   [&layer = layers_[n], at, memory_at = memory.at](const std::vector<Tensor>& in, Pass& drawn) {
+                     return layer(in[0], at, {in[1], memory_at}, drawn);
+                   });
+  }
+  return finish(x, pass);
+}
+
+Tensor Decoder::finish(const Tensor& x, const Pass& pass) const {
+  return norm_ ? (*norm_)(x, pass.compute()) : cast(x, pass.compute());
+}
+
+void Decoder::pack(DType compute) {
+  for (DecoderLayer& layer : layers_) layer.pack(compute);
+}
+
+}  // namespace mh

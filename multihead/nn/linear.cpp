@@ -1,0 +1,54 @@
+// The small modules: parameters by name, and calls of the ops.
+#include "multihead/nn/linear.h"
+
+#include "multihead/autograd/tape.h"
+#include "multihead/ops/dropout.h"
+#include "multihead/ops/layer_norm.h"
+#include "multihead/ops/shape.h"
+
+namespace mh {
+
+Linear::Linear(const Params& at, int64_t in, int64_t out, bool bias)
+    : weight_(&at.make("weight", {out, in}, Init::xavier())),
+      bias_(bias ? &at.make("bias", {out}, Init::zeros()) : nullptr),
+      part_{0, out, 0} {}
+
+Tensor Linear::product(const Tensor& x, const LinearOptions& options) const {
+  const auto part = [&](const Tensor& t, int64_t begin) {
+    return out() == t.size(0) ? t : slice(t, 0, begin, begin + out());
+  };
+  LinearOptions all = options;
+  if (bias_ != nullptr) all.bias = part(bias_->value, part_.bias_begin);
+  if (packed_ && packed_.dtype() == x.dtype() && !recording({x, weight_->value, all.residual})) {
+    return matmul(x, packed_,
+                  {.bias = all.bias, .residual = all.residual, .activation = all.activation, .result = all.result});
+  }
+  if (x.dtype() != DType::f32 && weight_->copy) all.copy = weight_->copy.slice(0, part_.begin, part_.end);
+  return linear(x, part(weight_->value, part_.begin), all);
+}
+
+Tensor Linear::operator()(const Tensor& x, const Tail& tail) const {
+  return product(x, {.activation = tail.activation, .result = tail.result});
+}
+
+Tensor Linear::add_to(const Tensor& residual, const Tensor& x, float dropout, Pass& pass) const {
+  const DropoutOptions drop = pass.dropout(dropout);
+  if (drop.p == 0) return product(x, {.residual = residual, .result = residual.dtype()});
+  return dropout_add(product(x, {.result = residual.dtype()}), residual, drop);
+}
+
+void Linear::pack(DType compute) {
+  packed_ = prepack(weight_->value.detach().slice(0, part_.begin, part_.end).to(compute).transpose(0, 1));
+}
+
+Norm::Norm(const Params& at, int64_t width, const Options& options)
+    : weight_(&at.make("weight", {width}, Init::ones())), options_(options) {
+  if (!options.rms) bias_ = &at.make("bias", {width}, Init::zeros());
+}
+
+Tensor Norm::operator()(const Tensor& x, std::optional<DType> result) const {
+  if (options_.rms) return rms_norm(x, weight_->value, {.eps = options_.eps, .result = result});
+  return layer_norm(x, weight_->value, bias_->value, {.eps = options_.eps, .result = result});
+}
+
+}  // namespace mh

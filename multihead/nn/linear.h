@@ -1,0 +1,64 @@
+// A learned linear map, and a normalisation: the two small modules every block is made of.
+#pragma once
+
+#include <optional>
+
+#include "multihead/nn/params.h"
+#include "multihead/nn/pass.h"
+#include "multihead/ops/linear.h"
+
+namespace mh {
+
+// y = x · wᵀ + bias; weight (out, in) and bias (out), as torch.nn.Linear names and stores them.
+class Linear {
+ public:
+  Linear(const Params& at, int64_t in, int64_t out, bool bias = true);
+  // Rows [begin, end) of a matrix that others share, and as many of its bias (which may be null) from bias_begin on.
+  struct Part {
+    int64_t begin, end, bias_begin;
+  };
+  Linear(const Param& weight, const Param* bias, const Part& part) : weight_(&weight), bias_(bias), part_(part) {}
+
+  struct Tail {
+    Activation activation = Activation::none;
+    std::optional<DType> result{};  // the type of x where not given
+  };
+  Tensor operator()(const Tensor& x, const Tail& tail) const;
+  Tensor operator()(const Tensor& x) const { return (*this)(x, Tail{}); }
+  // residual + dropout(y), f32: the end of a sublayer.
+  Tensor add_to(const Tensor& residual, const Tensor& x, float dropout, Pass& pass) const;
+
+  // Lays the weights out once for inference in `compute`; undone by unpack. Changed weights need a new pack.
+  void pack(DType compute);
+  void unpack() { packed_ = {}; }
+
+  int64_t in() const { return weight_->value.size(1); }
+  int64_t out() const { return part_.end - part_.begin; }
+
+ private:
+  Tensor product(const Tensor& x, const LinearOptions& options) const;
+  const Param* weight_;
+  const Param* bias_;
+  Part part_;
+  PackedWeights packed_;
+};
+
+// (x - mean) / √(variance + eps) · weight + bias over the last axis; rms: x / √(mean of squares + eps) · weight.
+class Norm {
+ public:
+  struct Options {
+    bool rms = false;
+    float eps = 1e-5F;
+  };
+  Norm(const Params& at, int64_t width, const Options& options);
+  Norm(const Params& at, int64_t width) : Norm(at, width, Options{}) {}
+  // `result`: the type of y, that of x where not given.
+  Tensor operator()(const Tensor& x, std::optional<DType> result = {}) const;
+
+ private:
+  const Param* weight_;
+  const Param* bias_ = nullptr;
+  Options options_;
+};
+
+}  // namespace mh

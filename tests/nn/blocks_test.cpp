@@ -1,0 +1,153 @@
+// Layers and stacks with PyTorch's weights: outputs and gradients are PyTorch's.
+#include "multihead/nn/blocks.h"
+
+#include "multihead/ops/shape.h"
+#include "tests/nn/golden.h"
+
+namespace mh {
+namespace {
+
+using test::error_against;
+using test::Golden;
+
+BlockOptions block_of(const Golden& golden) {
+  return {.width = golden.number("d_model"),
+          .heads = golden.number("nhead"),
+          .feed_forward = golden.number("dim_feedforward"),
+          .norm = golden.flag("norm_first") ? NormPlace::before : NormPlace::after,
+          .middle = golden.argument("activation") == "gelu" ? Middle::gelu : Middle::relu};
+}
+
+Tensor rows_of(const Tensor& x) { return reshape(x, {x.size(0) * x.size(1), x.size(2)}); }
+
+// The rows inside each length, of (B, T, C).
+Tensor ragged(const Tensor& x, const std::vector<int64_t>& lengths) {
+  std::vector<Tensor> parts;
+  for (size_t b = 0; b < lengths.size(); ++b) {
+    const auto at = static_cast<int64_t>(b);
+    parts.push_back(slice(rows_of(x), 0, at * x.size(1), at * x.size(1) + lengths[b]));
+  }
+  return concat(parts, 0);
+}
+
+void expect_same(const Golden& golden, const ParamStore& store, Tape& tape, const Tensor& y,
+                 const std::vector<std::pair<std::string, Tensor>>& inputs) {
+  EXPECT_LT(error_against(y, golden.at("output")), 1e-5);
+  Gradients gradients;
+  tape.backward({y}, {golden.at("output_gradient")}, gradients);
+  test::expect_gradients(golden, store, gradients);
+  for (const auto& [name, tensor] : inputs)
+    EXPECT_LT(error_against(gradients.of(tensor), golden.at("gradient.input." + name)), 1e-5) << name;
+}
+
+class TorchEncoderLayer : public testing::TestWithParam<const char*> {};
+
+TEST_P(TorchEncoderLayer, OutputsAndGradientsAreTorchs) {
+  const Golden golden(GetParam());
+  const auto store = golden.weights();
+  const EncoderLayer layer(Params(*store), block_of(golden));
+  const Tensor x = parameter(golden.at("input.src"));
+  Pass pass = Pass::inference();
+  Tape tape;
+  const Tensor y = layer(rows_of(x), Sequences::uniform(x.size(0), x.size(1)), pass,
+                         {.mask = lengths(golden.at("input.src_lengths").to(DType::i32))});
+  expect_same(golden, *store, tape, reshape(y, x.shape()), {{"src", x}});
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, TorchEncoderLayer,
+                         testing::Values("encoder_layer_pre_relu", "encoder_layer_post_gelu"));
+
+class TorchDecoderLayer : public testing::TestWithParam<const char*> {};
+
+TEST_P(TorchDecoderLayer, OutputsAndGradientsAreTorchs) {
+  const Golden golden(GetParam());
+  const auto store = golden.weights();
+  const DecoderLayer layer(Params(*store), block_of(golden));
+  const Tensor x = parameter(golden.at("input.tgt")), memory = parameter(golden.at("input.memory"));
+  const std::vector<int64_t> lengths = golden.lengths("input.memory_lengths");
+  Pass pass = Pass::inference();
+  Tape tape;
+  const Tensor y = layer(rows_of(x), Sequences::uniform(x.size(0), x.size(1)),
+                         {ragged(memory, lengths), Sequences::of_lengths(lengths)}, pass);
+  expect_same(golden, *store, tape, reshape(y, x.shape()), {{"tgt", x}, {"memory", memory}});
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, TorchDecoderLayer,
+                         testing::Values("decoder_layer_pre_gelu", "decoder_layer_post_relu"));
+
+class TorchTransformer : public testing::TestWithParam<const char*> {};
+
+TEST_P(TorchTransformer, OutputsAndGradientsAreTorchs) {
+  const Golden golden(GetParam());
+  const auto store = golden.weights();
+  const Encoder encoder(Params(*store) / "encoder",
+                        {.block = block_of(golden), .layers = golden.number("num_encoder_layers")});
+  const Decoder decoder(Params(*store) / "decoder",
+                        {.block = block_of(golden), .layers = golden.number("num_decoder_layers")});
+  const Tensor src = parameter(golden.at("input.src")), tgt = parameter(golden.at("input.tgt"));
+  const std::vector<int64_t> lengths = golden.lengths("input.src_lengths");
+  const Sequences at = Sequences::of_lengths(lengths);
+  Pass pass = Pass::inference();
+  Tape tape;
+  const Memory memory{encoder(ragged(src, lengths), at, pass), at};
+  const Tensor y = decoder(rows_of(tgt), Sequences::uniform(tgt.size(0), tgt.size(1)), memory, pass);
+  expect_same(golden, *store, tape, reshape(y, tgt.shape()), {{"src", src}, {"tgt", tgt}});
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, TorchTransformer, testing::Values("transformer_pre_relu", "transformer_post_gelu"));
+
+TEST(Encoder, CausalStackSeesNoLaterRows) {
+  ParamStore store;
+  const Encoder stack(Params(store), {.block = {.width = 8,
+                                                .heads = 2,
+                                                .feed_forward = 12,
+                                                .middle = Middle::swiglu,
+                                                .normalisation = {.rms = true},
+                                                .positions = Rotary{}},
+                                      .layers = 2,
+                                      .causal = true});
+  const Tensor x = randn({6, 8}, 1);
+  Pass pass = Pass::inference();
+  const Tensor all = stack(x, Sequences::of_lengths({6}), pass);
+  const Tensor part = stack(x.slice(0, 0, 4).clone(), Sequences::of_lengths({4}), pass);
+  EXPECT_LT(error_against(all.slice(0, 0, 4), part), 1e-6);
+}
+
+TEST(Decoder, RecomputedLayersHaveTheSameBits) {
+  Tensor y[2];
+  std::map<std::string, Tensor> gradients[2];
+  for (const bool again : {false, true}) {
+    ParamStore store;
+    const StackOptions options{
+        .block = {.width = 16, .heads = 2, .feed_forward = 24, .dropout = 0.3F}, .layers = 2, .recompute = again};
+    const Encoder encoder(Params(store) / "e", options);
+    const Decoder decoder(Params(store) / "d", options);
+    const Tensor x = parameter(randn({7, 16}, 1));
+    const Sequences at = Sequences::of_lengths({3, 4});
+    Pass pass = Pass::training(9);
+    Tape tape;
+    y[again] = decoder(x, at, {encoder(x, at, pass), at}, pass);
+    Gradients sums;
+    tape.backward({y[again]}, {randn({7, 16}, 2)}, sums);
+    gradients[again]["x"] = sums.of(x);
+    for (const auto& param : store.all()) gradients[again][param->name] = sums.of(param->value);
+  }
+  EXPECT_EQ(error_against(y[1], y[0]), 0);
+  for (const auto& [name, g] : gradients[0]) EXPECT_LT(error_against(gradients[1].at(name), g), 1e-6) << name;
+}
+
+TEST(Encoder, Bf16StaysNearF32) {
+  for (const NormPlace place : {NormPlace::before, NormPlace::after}) {
+    ParamStore store({.compute = DType::bf16});
+    const Encoder stack(Params(store),
+                        {.block = {.width = 32, .heads = 2, .feed_forward = 64, .norm = place}, .layers = 2});
+    const Tensor x = randn({7, 32}, 1);
+    Pass exact = Pass::inference(), half = Pass::inference(DType::bf16);
+    const Tensor y = stack(x, Sequences::of_lengths({3, 4}), half);
+    EXPECT_EQ(y.dtype(), DType::bf16);
+    EXPECT_LT(error_against(y, stack(x, Sequences::of_lengths({3, 4}), exact)), 0.03);
+  }
+}
+
+}  // namespace
+}  // namespace mh

@@ -1,0 +1,114 @@
+// The layer: PyTorch's weights give PyTorch's outputs and gradients; head masks; free widths; positions.
+#include "multihead/nn/multi_head_attention.h"
+
+#include "multihead/ops/elementwise.h"
+#include "tests/nn/golden.h"
+
+namespace mh {
+namespace {
+
+using test::error_against;
+using test::Golden;
+
+class TorchAttention : public testing::TestWithParam<const char*> {};
+
+TEST_P(TorchAttention, OutputsAndGradientsAreTorchs) {
+  const Golden golden(GetParam());
+  const auto store = golden.weights();
+  const MultiHeadAttention layer(Params(*store), {.model = golden.number("embed_dim"),
+                                                  .heads = golden.number("num_heads"),
+                                                  .key_input = golden.number("kdim"),
+                                                  .value_input = golden.number("vdim"),
+                                                  .bias = golden.flag("bias")});
+  const Tensor q = parameter(golden.at("input.query"));
+  const bool cross = golden.has("input.key");
+  const Tensor k = cross ? parameter(golden.at("input.key")) : q, v = cross ? parameter(golden.at("input.value")) : q;
+  AttendOptions options;
+  if (golden.flag("causal")) options.mask = from_torch_causal();
+  if (golden.has("input.key_lengths"))
+    options.mask = options.mask & lengths(golden.at("input.key_lengths").to(DType::i32));
+
+  Pass pass = Pass::inference();
+  Tape tape;
+  const Tensor y = layer(q, k, v, pass, options);
+  EXPECT_LT(error_against(y, golden.at("output")), 1e-5);
+  Gradients gradients;
+  tape.backward({y}, {golden.at("output_gradient")}, gradients);
+  test::expect_gradients(golden, *store, gradients);
+  EXPECT_LT(error_against(gradients.of(q), golden.at("gradient.input.query")), 1e-5);
+  if (cross) {
+    EXPECT_LT(error_against(gradients.of(k), golden.at("gradient.input.key")), 1e-5);
+    EXPECT_LT(error_against(gradients.of(v), golden.at("gradient.input.value")), 1e-5);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, TorchAttention,
+                         testing::Values("attention_self", "attention_causal", "attention_one_head", "attention_cross",
+                                         "attention_widths", "attention_widths_no_bias", "attention_lengths"));
+
+MultiHeadAttentionOptions uneven() {
+  return {.model = 12, .heads = 4, .key_heads = 2, .key_width = 5, .value_width = 7, .output = 9};
+}
+
+TEST(MultiHeadAttention, RaggedRowsAreEachSequenceAlone) {
+  ParamStore store;
+  for (const LayerPositions& positions :
+       {LayerPositions{}, LayerPositions{Rotary{}}, LayerPositions{Alibi{}}, LayerPositions{T5Buckets{.buckets = 8}}}) {
+    MultiHeadAttentionOptions options = uneven();
+    options.key_width = 6;
+    options.positions = positions;
+    const MultiHeadAttention layer(Params(store) / static_cast<int64_t>(positions.index()), options);
+    const Tensor x = randn({8, 12}, 1);
+    Pass pass = Pass::inference();
+    const Tensor all = layer(x, Sequences::of_lengths({3, 0, 5}), pass);
+    EXPECT_EQ(to_string(all.shape()), "[8, 9]");
+    const Tensor first = layer(x.slice(0, 0, 3).clone(), Sequences::of_lengths({3}), pass);
+    const Tensor last = layer(x.slice(0, 3, 8).clone(), Sequences::of_lengths({5}), pass);
+    EXPECT_EQ(error_against(all.slice(0, 0, 3), first), 0);
+    EXPECT_EQ(error_against(all.slice(0, 3, 8), last), 0);
+    const Tensor padded =
+        layer(x.slice(0, 3, 8).clone().reshape({1, 5, 12}), x.slice(0, 3, 8).clone().reshape({1, 5, 12}),
+              x.slice(0, 3, 8).clone().reshape({1, 5, 12}), pass);
+    EXPECT_LT(error_against(padded.reshape({5, 9}), last), 1e-5);
+  }
+}
+
+TEST(MultiHeadAttention, HeadMaskScalesHeadsAndHasAGradient) {
+  ParamStore store;
+  const MultiHeadAttention layer(Params(store), uneven());
+  const Tensor x = randn({5, 12}, 1);
+  const Sequences at = Sequences::of_lengths({2, 3});
+  Pass pass = Pass::inference();
+  const Tensor plain = layer(x, at, pass);
+  EXPECT_LT(error_against(layer(x, at, pass, {.head_mask = full({4}, 1)}), plain), 1e-6);
+  const Tensor none = layer(x, at, pass, {.head_mask = zeros({2, 4})});
+  EXPECT_EQ(error_against(none, zeros({5, 9})), 0);  // a fresh output bias is 0
+
+  // Linear in the mask: the gradient of Σ y with respect to one entry is what that head alone gives.
+  const Tensor mask = parameter(full({2, 4}, 1));
+  Tape tape;
+  const Tensor y = layer(x, at, pass, {.head_mask = mask});
+  Gradients gradients;
+  tape.backward({y}, {full(y.shape(), 1)}, gradients);
+  for (int64_t b = 0; b < 2; ++b) {
+    for (int64_t h = 0; h < 4; ++h) {
+      const Tensor one = zeros({2, 4});
+      one.data<float>()[b * 4 + h] = 1;
+      const NoTape closed;
+      const Tensor alone = layer(x, at, pass, {.head_mask = one});
+      double sum = 0;
+      for (int64_t i = 0; i < alone.count(); ++i) sum += alone.data<float>()[i];
+      EXPECT_NEAR(gradients.of(mask).item({b, h}), sum, 1e-4);
+    }
+  }
+}
+
+TEST(MultiHeadAttention, RefusesSizesThatDoNotFit) {
+  ParamStore store;
+  EXPECT_THROW(MultiHeadAttention(Params(store) / "a", {.model = 10, .heads = 3}), Error);
+  EXPECT_THROW(MultiHeadAttention(Params(store) / "b", {.model = 12, .heads = 4, .key_heads = 3}), Error);
+  EXPECT_THROW(MultiHeadAttention(Params(store) / "c", {}), Error);
+}
+
+}  // namespace
+}  // namespace mh
