@@ -143,6 +143,7 @@ void add_bench(CLI::App& app, int& code) {
   verb->footer("\nStart with: multihead bench attention --quick");
   add_table(*verb, code, "attention", "attention: forward, backward and decode, in every type", bench::attention_cases);
   add_table(*verb, code, "gemm", "matrix products (M, K) x (K, N), weights packed beforehand", bench::gemm_cases);
+  add_bench_train(*verb, code);
 }
 
 }  // namespace mh::cli

@@ -15,5 +15,6 @@ inline constexpr int kUsage = 2;   // it was not understood
 void add_doctor(CLI::App& app, int& code);
 void add_selftest(CLI::App& app, int& code);
 void add_bench(CLI::App& app, int& code);
+void add_bench_train(CLI::App& bench, int& code);  // a table of `bench`
 
 }  // namespace mh::cli

@@ -1,0 +1,101 @@
+// The encoder-decoder Transformer of "Attention is all you need", for training and for translating.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "multihead/nn/blocks.h"
+#include "multihead/ops/cross_entropy.h"
+#include "multihead/ops/kv_cache.h"
+
+namespace mh {
+
+enum class ModelPositions { sinusoidal, learned, rotary, alibi, t5 };
+
+struct TransformerConfig {
+  int64_t vocabulary = 8000, width = 256, heads = 4, feed_forward = 1024;
+  int64_t encoder_layers = 3, decoder_layers = 3;
+  NormPlace norm = NormPlace::before;
+  Middle middle = Middle::relu;
+  ModelPositions positions = ModelPositions::sinusoidal;
+  float dropout = 0.1F;
+  bool tied = true;  // source, target and output share one matrix; else each has its own
+  int64_t max_length = 256;
+
+  int32_t pad = 0, begin = 1, end = 2;  // ids of the special tokens
+};
+
+// Sentences as ids, one behind the other.
+struct TokenBatch {
+  Tensor ids{};  // i32 (rows)
+  Sequences at{};
+};
+TokenBatch token_batch(const std::vector<std::vector<int32_t>>& sentences);
+
+// What one training step reads: source x₁ … xₘ </s>, input <s> y₁ … yₙ, labels y₁ … yₙ </s>.
+struct PairBatch {
+  TokenBatch source{}, input{};
+  Tensor labels{};  // i32 (rows of input)
+  int64_t target_tokens() const { return labels.count(); }
+};
+using SentencePair = std::pair<std::vector<int32_t>, std::vector<int32_t>>;  // ids without special tokens
+PairBatch pair_batch(const std::vector<const SentencePair*>& pairs, const TransformerConfig& config);
+
+// Keys and values kept while sentences are being written: per layer a cache of self-attention, and those of the memory.
+class DecoderState {
+ public:
+  // Continues with these hypotheses, a number of the last step each, in the order of their sentences; `sentences[b]` of
+  // them belong to sentence b of the memory (0: it is done).
+  void choose(const std::vector<int32_t>& parents, const std::vector<int64_t>& sentences);
+  int64_t hypotheses() const { return hypotheses_; }
+
+ private:
+  friend class Transformer;
+  std::vector<KVCache> caches_;
+  std::vector<MultiHeadAttention::KeysValues> crossed_;
+  Sequences memory_at_, owners_;
+  int64_t hypotheses_ = 0, step_ = 0;
+};
+
+// Parameters as torch.nn.Transformer names them, plus embedding.weight (V, C) and, untied, target_embedding.weight (V,
+// C) and output.weight (V, C).
+class Transformer {
+ public:
+  // Throws: invalid_argument where sizes do not fit, or the store's file lacks a parameter.
+  Transformer(const TransformerConfig& config, std::shared_ptr<ParamStore> store);
+
+  Memory encode(const TokenBatch& source, Pass& pass) const;
+  // Rows before the output projection.
+  Tensor decode(const TokenBatch& input, const Memory& memory, Pass& pass) const;
+  Tensor logits(const Tensor& rows) const;  // f32 (rows, V)
+  CrossEntropy loss(const PairBatch& batch, Pass& pass, float smoothing) const;
+
+  // Room for writing up to `longest` tokens for every sentence of the memory, with up to `width` hypotheses each;
+  // begins with one.
+  DecoderState begin(const Memory& memory, int64_t width, int64_t longest, Pass& pass) const;
+  // Logits (hypotheses, V) of the next token after `ids`, the last token of every hypothesis.
+  Tensor step(DecoderState& state, const std::vector<int32_t>& ids, Pass& pass) const;
+  // Cross-attention of one layer while writing `input`: f32 (B, H, Tq, Tk), of the last row of each call's sentence.
+  Tensor cross_weights(const TokenBatch& input, const Memory& memory, int64_t layer, Pass& pass) const;
+
+  // Lays the weights out for inference. To be called again after they change.
+  void pack(DType compute = DType::f32);
+  const TransformerConfig& config() const { return config_; }
+  ParamStore& params() const { return *store_; }
+
+ private:
+  Tensor embed(const Param& table, const Tensor& ids, const Tensor& positions, Pass& pass) const;
+  TransformerConfig config_;
+  std::shared_ptr<ParamStore> store_;
+  const Param& embedding_;
+  const Param* target_embedding_;
+  const Param* learned_positions_ = nullptr;
+  Tensor sinusoids_;
+  Encoder encoder_;
+  Decoder decoder_;
+  std::unique_ptr<Linear> output_;
+};
+
+}  // namespace mh

@@ -1,0 +1,49 @@
+// Learning rates.
+#include "multihead/optim/schedule.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+namespace mh {
+
+namespace {
+
+constexpr std::array<std::pair<ScheduleKind, std::string_view>, 4> kNames{{{ScheduleKind::constant, "constant"},
+                                                                           {ScheduleKind::linear, "linear"},
+                                                                           {ScheduleKind::cosine, "cosine"},
+                                                                           {ScheduleKind::paper, "paper"}}};
+
+}  // namespace
+
+std::optional<ScheduleKind> schedule_named(std::string_view wanted) {
+  for (const auto& [kind, text] : kNames) {
+    if (text == wanted) return kind;
+  }
+  return {};
+}
+
+std::string_view name(ScheduleKind kind) {
+  for (const auto& [each, text] : kNames) {
+    if (each == kind) return text;
+  }
+  return "?";
+}
+
+double Schedule::at(int64_t s) const {
+  const auto step = static_cast<double>(s);
+  if (s < warmup) return rate * (step + 1) / static_cast<double>(warmup);
+  const auto rest = static_cast<double>(std::max<int64_t>(1, steps - warmup));
+  const double progress = std::min(1.0, (step - static_cast<double>(warmup)) / rest);
+  switch (kind) {
+    case ScheduleKind::constant: return rate;
+    case ScheduleKind::linear: return rate * (1 - progress);
+    case ScheduleKind::cosine: return rate * (1 + std::cos(std::numbers::pi * progress)) / 2;
+    case ScheduleKind::paper: return rate * std::sqrt(static_cast<double>(std::max<int64_t>(1, warmup)) / (step + 1));
+  }
+  return rate;
+}
+
+}  // namespace mh
