@@ -37,4 +37,6 @@
 #include "multihead/optim/schedule.h"
 #include "multihead/optim/adamw.h"
 #include "multihead/models/transformer.h"
+#include "multihead/models/config_json.h"
+#include "multihead/models/model_file.h"
 #include "multihead/train/stepper.h"
