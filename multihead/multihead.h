@@ -39,4 +39,6 @@
 #include "multihead/models/transformer.h"
 #include "multihead/models/config_json.h"
 #include "multihead/models/model_file.h"
+#include "multihead/decode/options.h"
+#include "multihead/decode/search.h"
 #include "multihead/train/stepper.h"

@@ -1,0 +1,81 @@
+// How sentences are written: beam search or sampling, lengths, repetition, batches.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "multihead/base/dtype.h"
+
+namespace mh {
+
+// Hypotheses of different lengths are compared by log p / divisor(length), length counting </s>.
+struct PowerPenalty {  // length^alpha: 1 is the mean per token, 0 plain log p
+  double alpha = 1;
+};
+struct GnmtPenalty {  // ((5 + length) / 6)^alpha (Wu et al., 2016)
+  double alpha = 0.6;
+};
+using LengthPenalty = std::variant<PowerPenalty, GnmtPenalty>;
+double divisor(const LengthPenalty& penalty, int64_t length);
+
+// What may be written, however it is chosen.
+struct WritingRules {
+  // The most tokens, </s> counted: the smallest of max_length (0: the model's), the model's, and
+  // factor · source tokens + offset, the source without </s>. A sentence that reaches it ends there, without </s>.
+  int64_t max_length = 0;
+  double length_factor = 2, length_offset = 12;
+  int64_t min_length = 0;  // tokens that must stand before </s>
+  // Above 1: the logit x of a token that was already written becomes x / penalty where x > 0, else x · penalty
+  // (Keskar et al., 2019).
+  float repetition_penalty = 1;
+  int64_t no_repeat_ngram = 0;  // n > 0: no n tokens in a row stand twice
+};
+
+struct BatchOptions {
+  // Sentences are written together while their source tokens, times the hypotheses of each, stay within this.
+  // Changes no result.
+  int64_t tokens = 4096;
+  DType compute = DType::f32;  // of the products: that of Transformer::pack
+};
+
+// Beam search. Of all extensions of a sentence's hypotheses by one token, those among the best `beam` that end with
+// </s> are finished, and the best `beam` that do not end go on. The sentence is done when beam · patience hypotheses
+// are finished (patience: Kasai et al., 2022), when all reached the longest length, or when none that goes on can still
+// beat the worst of the n_best kept. Equal scores: the one finished earlier, the better parent, the smaller token.
+// beam = 1 is greedy.
+struct SearchOptions {
+  int64_t beam = 4;    // 1 to 63
+  int64_t n_best = 1;  // at most beam · patience
+  LengthPenalty penalty{};
+  double patience = 1;
+  WritingRules rules{};
+  // Leaves a sentence as soon as no result can change: with false the same results, later.
+  bool early_stop = true;
+  BatchOptions batch{};
+};
+
+// Draws tokens at random. In this order: logits / temperature; the top_k most probable; of these the fewest that
+// together have top_p; of these the ones at least min_p times as probable as the best.
+struct SamplingOptions {
+  int64_t samples = 1;    // of every sentence
+  float temperature = 1;  // above 0
+  int64_t top_k = 0;      // 0: all
+  double top_p = 1, min_p = 0;
+  uint64_t seed = 1;
+  // The number of the first sentence, for a text handed over in pieces: a draw depends on the seed, the number of the
+  // sentence, of the sample and of the token, and on nothing else.
+  uint64_t first_sentence = 0;
+  WritingRules rules{};
+  BatchOptions batch{};
+};
+
+struct Hypothesis {
+  std::vector<int32_t> ids{};  // without special tokens at either end
+  // Search: Σ token_scores / divisor. Sampling: Σ token_scores.
+  double score = 0;
+  std::vector<float> token_scores{};  // log p of every token, and of </s> where it ended
+  bool ended = false;                 // with </s>, not cut off at the longest length
+};
+
+}  // namespace mh
