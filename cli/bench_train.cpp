@@ -15,6 +15,7 @@
 #include "cli/verbs.h"
 #include "multihead/base/parallel.h"
 #include "multihead/ops/machine.h"
+#include "multihead/ops/profile.h"
 #include "multihead/train/stepper.h"
 
 namespace mh::cli {
@@ -25,7 +26,7 @@ struct Choice {
   std::string precision = "f32";
   int threads = 0;
   double dropout = 0.1;
-  bool json = false;
+  bool json = false, profile = false;
 };
 
 // Sentences of `length` tokens on both sides, special ones included.
@@ -50,6 +51,24 @@ int64_t peak_bytes() {
   return int64_t{1024} * use.ru_maxrss;
 }
 
+// Kernels of `steps` steps that took `seconds` together.
+void print_profile(const std::vector<ProfileRow>& rows, int64_t steps, double seconds) {
+  const auto n = static_cast<double>(steps);
+  fmt::print("\n{:<24} {:<22} {:>7} {:>9} {:>7} {:>9} {:>8}\n", "kernel", "sizes", "calls", "ms a step", "share",
+             "GFLOP/s", "GB/s");
+  double in_kernels = 0;
+  for (const ProfileRow& row : rows) {
+    in_kernels += row.seconds;
+    if (row.seconds < 0.001 * seconds) continue;
+    fmt::print("{:<24} {:<22} {:>7} {:>9.2f} {:>6.1f}% {:>9} {:>8}\n", row.name, row.detail, row.calls / steps,
+               1e3 * row.seconds / n, 100 * row.seconds / seconds,
+               row.flops > 0 ? fmt::format("{:.0f}", 1e-9 * row.flops / row.seconds) : "",
+               row.bytes > 0 ? fmt::format("{:.1f}", 1e-9 * row.bytes / row.seconds) : "");
+  }
+  fmt::print("{:<24} {:<22} {:>7} {:>9.2f} {:>6.1f}%\n", "outside kernels", "", "", 1e3 * (seconds - in_kernels) / n,
+             100 * (seconds - in_kernels) / seconds);
+}
+
 int run(const Choice& choice) {
   if (choice.threads > 0) set_threads(choice.threads);
   StepperOptions options{.optimiser = {.clip = 1},
@@ -64,12 +83,15 @@ int run(const Choice& choice) {
   const PairBatch batch = pair_batch(chosen, options.model);
 
   std::vector<double> seconds;
+  double total = 0;
   StepResult last;
   for (int64_t step = 0; step < choice.warmup + choice.steps; ++step) {
+    if (step == choice.warmup && choice.profile) start_profile();
     const auto begin = std::chrono::steady_clock::now();
     last = stepper.step({batch});
     if (step >= choice.warmup)
       seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    if (step >= choice.warmup) total += seconds.back();
   }
   std::nth_element(seconds.begin(), seconds.begin() + static_cast<int64_t>(seconds.size()) / 2, seconds.end());
   const double median = seconds[seconds.size() / 2];
@@ -95,6 +117,7 @@ int run(const Choice& choice) {
         "loss {:.4f}, peak {:.0f} MB\n",
         params, choice.batch, choice.length, choice.precision, threads(), rung_name(), 1e3 * median, rate, last.loss,
         static_cast<double>(peak_bytes()) / 1e6);
+    if (choice.profile) print_profile(stop_profile(), choice.steps, total);
   }
   return kDone;
 }
@@ -112,6 +135,7 @@ void add_bench_train(CLI::App& bench, int& code) {
       ->check(CLI::IsMember({"f32", "bf16"}));
   verb->add_option("--threads", choice->threads, "default: all CPUs")->check(CLI::Range(1, 1024));
   verb->add_option("--dropout", choice->dropout, "default 0.1")->check(CLI::Range(0.0, 0.99));
+  verb->add_flag("--profile", choice->profile, "also where the time goes, kernel by kernel");
   verb->add_flag("--json", choice->json, "print JSON");
   verb->footer("\nThe model is `small`: vocabulary 8000, width 256, 4 heads, feed-forward 1024, 3 + 3 layers.");
   verb->callback([choice, &code] { code = run(*choice); });

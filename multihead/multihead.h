@@ -42,3 +42,4 @@
 #include "multihead/decode/options.h"
 #include "multihead/decode/search.h"
 #include "multihead/train/stepper.h"
+#include "multihead/ops/profile.h"

@@ -1,31 +1,16 @@
 // Sums of gradients.
 #include "multihead/autograd/gradients.h"
 
-#include <algorithm>
-
-#include "multihead/base/parallel.h"
-#include "multihead/tensor/convert.h"
+#include "multihead/kernels/cpu/dispatch.h"
 
 namespace mh {
 
 namespace {
 
-constexpr int64_t kElementsPerTask = 1 << 15;
-
 // sum += g, both contiguous. A bf16 sum is rounded at every addition, as its type says.
 void accumulate(const Tensor& sum, const Tensor& g) {
-  visit_float("gradient", sum.dtype(), [&]<class To>() {
-    visit_float("gradient", g.dtype(), [&]<class From>() {
-      To* to = sum.data<To>();
-      const From* from = g.data<From>();
-      const int64_t count = sum.count();
-      parallel_for((count + kElementsPerTask - 1) / kElementsPerTask, [&](int64_t task) {
-        const int64_t end = std::min(count, (task + 1) * kElementsPerTask);
-        for (int64_t i = task * kElementsPerTask; i < end; ++i)
-          to[i] = convert<To>(static_cast<float>(to[i]) + static_cast<float>(from[i]));
-      });
-    });
-  });
+  kernels::cpu().accumulate(
+      {.x = g.view().data, .x_type = g.dtype(), .y = sum.view().data, .y_type = sum.dtype(), .count = sum.count()});
 }
 
 }  // namespace

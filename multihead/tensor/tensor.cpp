@@ -203,4 +203,24 @@ Tensor Tensor::reshape(const Shape& asked) const {
   return contiguous().reshape(shape);
 }
 
+Tensor joined_view(const std::vector<Tensor>& parts, int axis) {
+  if (parts.empty() || !parts[0]) return {};
+  View view = parts[0].view_;
+  const int along = resolve("joined_view", axis, view.rank, parts[0]);
+  view.size[along] = 0;
+  for (const Tensor& part : parts) {
+    bool fits = part && part.storage_ == parts[0].storage_ && part.dtype() == view.dtype && part.rank() == view.rank;
+    // A part of nothing lies anywhere.
+    fits =
+        fits && (part.view_.size[along] == 0 || part.view_.data == moved(view, view.size[along] * view.stride[along]));
+    for (int other = 0; fits && other < view.rank; ++other) {
+      fits = part.view_.stride[other] == view.stride[other] &&
+             (other == along || part.view_.size[other] == view.size[other]);
+    }
+    if (!fits) return {};
+    view.size[along] += part.view_.size[along];
+  }
+  return parts[0].derived(view);
+}
+
 }  // namespace mh

@@ -109,6 +109,7 @@ class Tensor {
   void copy_from(const Tensor& other) const;
 
  private:
+  friend Tensor joined_view(const std::vector<Tensor>& parts, int axis);
   void require_type(DType wanted) const;
   Tensor derived(const View& view) const;
   std::shared_ptr<Storage> storage_;
@@ -136,6 +137,10 @@ Tensor tensor(const std::vector<T>& values, const Shape& shape) {
   for (size_t i = 0; i < values.size(); ++i) out.template data<T>()[i] = values[i];
   return out;
 }
+
+// The view of which `parts` are consecutive parts along an axis, where they are that: of one memory, one behind the
+// other; else an empty tensor.
+Tensor joined_view(const std::vector<Tensor>& parts, int axis);
 
 // Whether an element of one shares bytes with an element of the other. Interleaved views, such as the q, k and v of a
 // packed projection, do not. Strides that follow no nesting may be answered with a yes too many, never with a no.

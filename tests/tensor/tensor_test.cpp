@@ -258,5 +258,18 @@ TEST(Print, CutsLongAxes) {
   EXPECT_EQ(to_string(zeros({100, 1})), "f32 [100, 1]\n[[0],\n [0],\n [0],\n …,\n [0],\n [0],\n [0]]");
 }
 
+TEST(Tensor, JoinedViewIsWhatThePartsWereCutFrom) {
+  const Tensor x = randn({4, 6}, 1);
+  const Tensor joined = joined_view({x.slice(1, 1, 3), x.slice(1, 3, 3), x.slice(1, 3, 6)}, 1);
+  ASSERT_TRUE(joined);
+  EXPECT_EQ(to_string(joined.shape()), "[4, 5]");
+  EXPECT_EQ(joined.item({2, 4}), x.item({2, 5}));
+  EXPECT_FALSE(joined_view({x.slice(1, 0, 2), x.slice(1, 3, 6)}, 1));
+  EXPECT_FALSE(joined_view({x.slice(1, 0, 2), x.clone().slice(1, 2, 6)}, 1));
+  EXPECT_FALSE(joined_view({x.slice(1, 0, 2), x.slice(1, 2, 6).slice(0, 0, 3)}, 1));
+  EXPECT_FALSE(joined_view({x.slice(1, 0, 2), Tensor()}, 1));
+  EXPECT_FALSE(joined_view({}, 0));
+}
+
 }  // namespace
 }  // namespace mh

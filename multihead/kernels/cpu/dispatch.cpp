@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "multihead/base/error.h"
+#include "multihead/kernels/cpu/profile.h"
 #include "multihead/kernels/cpu/rungs.h"
 
 #if defined(__x86_64__)
@@ -190,6 +191,14 @@ const Table* amx_twin() {
 #else
   return nullptr;
 #endif
+}
+
+void use_profile(bool on) {
+  static Table timed;
+  cpu();
+  const Table& below = ladder().tables[chosen_step];
+  if (on) timed = profiled(below);
+  chosen = on ? &timed : &below;
 }
 
 void use_amx_twin(bool on) {

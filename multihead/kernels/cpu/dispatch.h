@@ -31,6 +31,8 @@ void use_rung(Rung rung);
 
 // The amx rung with every tile instruction done in software; needs avx512. Null where the machine lacks that.
 const Table* amx_twin();
+// Times every kernel of the rung in use (profile.h), or stops doing so.
+void use_profile(bool on);
 // Takes the twin's table into use (tests only), or back to the rung.
 void use_amx_twin(bool on);
 
