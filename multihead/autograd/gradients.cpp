@@ -9,8 +9,13 @@ namespace {
 
 // sum += g, both contiguous. A bf16 sum is rounded at every addition, as its type says.
 void accumulate(const Tensor& sum, const Tensor& g) {
-  kernels::cpu().accumulate(
-      {.x = g.view().data, .x_type = g.dtype(), .y = sum.view().data, .y_type = sum.dtype(), .count = sum.count()});
+  const bool one_is_f16 = sum.dtype() != g.dtype() && (sum.dtype() == DType::f16 || g.dtype() == DType::f16);
+  const Tensor part = one_is_f16 ? g.to(sum.dtype()) : g;
+  kernels::cpu().accumulate({.x = part.view().data,
+                             .x_type = part.dtype(),
+                             .y = sum.view().data,
+                             .y_type = sum.dtype(),
+                             .count = sum.count()});
 }
 
 }  // namespace

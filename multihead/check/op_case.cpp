@@ -29,7 +29,7 @@ Tensor draw(const OpInput& input, uint64_t stream, DType type) {
   Random random(kSeed, stream);
   for (int64_t n = 0; n < x.count(); ++n)
     x.data<float>()[n] = static_cast<float>(input.centre + input.spread * random.normal());
-  return input.parameter ? x : x.to(type);
+  return input.parameter ? x.to(type).to(DType::f32) : x.to(type);
 }
 
 // Each number changed by a random part of `size` times itself.
@@ -201,27 +201,41 @@ std::vector<std::string> differing(const OpOutputs& a, const OpOutputs& b) {
   return names;
 }
 
-std::vector<std::string> examine(const JudgedOp& judged) {
+std::vector<std::string> examine(const std::vector<JudgedOp>& judged) {
   const int before = threads();
   std::vector<std::string> failures;
+  const auto add = [&](const JudgedOp& of, const std::string& what) { failures.push_back(of.label + ": " + what); };
+  std::vector<OpOutputs> alone;
   set_threads(1);
-  const OpOutputs alone = judged.run();
-  failures = judged.judge(alone);
-  for (const std::string& each : differing(alone, judged.run(true)))
-    failures.push_back(fmt::format("{}: its bits differ for strided inputs", each));
+  for (const JudgedOp& each : judged) {
+    alone.push_back(each.run());
+    for (const std::string& what : each.judge(alone.back())) add(each, what);
+    for (const std::string& name : differing(alone.back(), each.run(true)))
+      add(each, name + ": its bits differ for strided inputs");
+  }
   for (const int count : {2, 3, 7}) {
     set_threads(count);
-    for (const std::string& each : differing(alone, judged.run()))
-      failures.push_back(fmt::format("{}: its bits differ between 1 and {} threads", each, count));
+    for (size_t n = 0; n < judged.size(); ++n) {
+      for (const std::string& name : differing(alone[n], judged[n].run()))
+        add(judged[n], fmt::format("{}: its bits differ between 1 and {} threads", name, count));
+    }
   }
   set_threads(before);
   return failures;
 }
 
+std::vector<JudgedOp> judged_ops(const std::vector<OpCase>& cases) {
+  std::vector<JudgedOp> judged;
+  for (const OpCase& each : cases) {
+    for (const DType type : each.types) judged.emplace_back(each, type);
+  }
+  return judged;
+}
+
 std::vector<OpCase> op_cases() {
   std::vector<OpCase> all;
-  for (const auto table :
-       {norm_cases, softmax_cases, embedding_cases, dropout_cases, activation_cases, elementwise_cases, shape_cases}) {
+  for (const auto table : {norm_cases, softmax_cases, embedding_cases, dropout_cases, activation_cases,
+                           elementwise_cases, shape_cases, rope_cases}) {
     for (OpCase& each : table()) all.push_back(std::move(each));
   }
   return all;

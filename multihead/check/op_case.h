@@ -16,7 +16,7 @@ using Numbers = std::vector<double>;
 struct OpInput {
   Shape shape;
   double centre = 0, spread = 1;
-  bool parameter = false;  // f32 whatever the type under test
+  bool parameter = false;  // f32 whatever the type under test, with values of that type
 };
 
 std::vector<DType> float_types();  // f32, bf16, f16
@@ -74,9 +74,12 @@ class JudgedOp {
 // Names of the outputs whose bits differ.
 std::vector<std::string> differing(const OpOutputs& a, const OpOutputs& b);
 
-// Everything asked of one case on the rung in use: accuracy, bits for 1, 2, 3 and 7 threads, bits for strided inputs.
-// Leaves the number of threads as it was.
-std::vector<std::string> examine(const JudgedOp& judged);
+// Every case in each of its types.
+std::vector<JudgedOp> judged_ops(const std::vector<OpCase>& cases);
+
+// Everything asked of them on the rung in use: accuracy, bits for 1, 2, 3 and 7 threads, bits for strided inputs. One
+// sentence per violation. Leaves the number of threads as it was.
+std::vector<std::string> examine(const std::vector<JudgedOp>& judged);
 
 // The tables, one per family of ops.
 std::vector<OpCase> norm_cases();
@@ -86,6 +89,7 @@ std::vector<OpCase> dropout_cases();
 std::vector<OpCase> activation_cases();
 std::vector<OpCase> elementwise_cases();
 std::vector<OpCase> shape_cases();
+std::vector<OpCase> rope_cases();
 std::vector<OpCase> op_cases();  // all of them
 
 }  // namespace mh

@@ -97,6 +97,34 @@ OpCase cross_entropy_case(int64_t rows, int64_t classes, const CrossEntropyOptio
           .terms = classes};
 }
 
+// Logits are x · wᵀ, (rows, width) and (classes, width).
+OpCase linear_case(int64_t rows, int64_t classes, int64_t width, const CrossEntropyOptions& options) {
+  std::vector<int32_t> targets;
+  for (int64_t row = 0; row < rows; ++row)
+    targets.push_back(row % 4 == 2 ? options.ignore : static_cast<int32_t>(row * 7 % classes));
+  const Tensor wanted = tensor<int32_t>(targets, Shape{rows});
+  const auto logits = [=](const Numbers& x, const Numbers& w) {
+    Numbers z;
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t c = 0; c < classes; ++c) {
+        double sum = 0;
+        for (int64_t n = 0; n < width; ++n)
+          sum += x[static_cast<size_t>(row * width + n)] * w[static_cast<size_t>(c * width + n)];
+        z.push_back(sum);
+      }
+    }
+    return z;
+  };
+  return {
+      .label = fmt::format("linear_cross_entropy [{}, {}] of {} smoothing {}", rows, width, classes, options.smoothing),
+      .inputs = {{Shape{rows, width}}, {Shape{classes, width}, 0, 0.3, true}},
+      .op = [=](auto& x) { return linear_cross_entropy(x[0], x[1], wanted, options).loss; },
+      .reference =
+          [=](auto& x) { return cross_entropy_of(logits(x[0], x[1]), targets, static_cast<size_t>(classes), options); },
+      .types = {DType::f32, DType::bf16},
+      .terms = std::max({rows, classes, width})};
+}
+
 }  // namespace
 
 std::vector<OpCase> softmax_cases() {
@@ -116,6 +144,10 @@ std::vector<OpCase> softmax_cases() {
   cases.push_back(cross_entropy_case(7, 30, {.smoothing = 0.1f, .reduction = Reduction::sum}));
   cases.push_back(cross_entropy_case(1, 30, {.smoothing = 1.0f, .ignore = 7}));
   cases.push_back(cross_entropy_case(0, 30, {}));
+  cases.push_back(linear_case(5, 9, 7, {}));
+  cases.push_back(linear_case(9, 33, 20, {.smoothing = 0.1f, .reduction = Reduction::sum}));
+  cases.push_back(linear_case(600, 6, 3, {.smoothing = 0.2f}));  // more than one chunk
+  cases.push_back(linear_case(0, 5, 3, {}));
   return cases;
 }
 

@@ -13,8 +13,8 @@ namespace mh::kernels {
 struct RopeArgs {
   View x{}, y{};                       // (N, H, D) of one float type, unit last stride
   const int32_t* positions = nullptr;  // (N), each within the tables
-  const float* cos = nullptr;          // (positions, pairs)
-  const float* sin = nullptr;
+  const float* cos = nullptr;          // (positions, pairs); interleaved (positions, 2 · pairs), each twice,
+  const float* sin = nullptr;          // and of the two sines the first negated
   int64_t pairs = 0;
   bool interleaved = false;
   bool backwards = false;  // by the opposite angle

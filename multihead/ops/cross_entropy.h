@@ -28,4 +28,12 @@ struct CrossEntropy {
 // Throws: invalid_argument for a target outside the classes or shapes that do not fit; unsupported for other types.
 CrossEntropy cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options = {});
 
+// The same of logits = x · wᵀ, which are never held whole: x (…, C), w (V, C), such as a tied embedding. A chunk of
+// rows at a time gives logits, loss and, where they are wanted, its part of dx and dw; rows that do not count cost
+// nothing. x f32 or bf16; w in the type of x, or f32 beside a bf16 x, then rounded once. Logits, sums and dw are f32;
+// with bf16 the derivatives of the logits are rounded to it. Gradient: of x and w; saves them, made on the way. Throws:
+// as cross_entropy.
+CrossEntropy linear_cross_entropy(const Tensor& x, const Tensor& w, const Tensor& targets,
+                                  const CrossEntropyOptions& options = {});
+
 }  // namespace mh

@@ -1,80 +1,134 @@
-// rope: checks, the table of angles, the kernel's calls.
+// rope: checks, the table of angles, the turn and the opposite turn.
 #include "multihead/ops/rope.h"
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <vector>
 
 #include "multihead/autograd/tape.h"
 #include "multihead/kernels/cpu/dispatch.h"
+#include "multihead/ops/elementwise_run.h"
 #include "multihead/ops/rows.h"
 
 namespace mh {
 
 namespace {
 
-struct Angles {
-  Tensor cos, sin;  // (positions, pairs)
+// What decides a table of angles.
+struct Speeds {
+  float base;
+  int64_t pairs;
+  bool interleaved;
+
+  auto operator<=>(const Speeds&) const = default;
 };
 
-Angles angles_of(int64_t positions, int64_t pairs, float base) {
-  const Angles out{empty({positions, pairs}), empty({positions, pairs})};
-  for (int64_t n = 0; n < pairs; ++n) {
-    const double step = std::pow(static_cast<double>(base), -static_cast<double>(n) / static_cast<double>(pairs));
-    for (int64_t t = 0; t < positions; ++t) {
-      const double angle = static_cast<double>(t) * step;
-      out.cos.data<float>()[t * pairs + n] = static_cast<float>(std::cos(angle));
-      out.sin.data<float>()[t * pairs + n] = static_cast<float>(std::sin(angle));
+// As the kernel wants them (kernels/rope.h).
+struct Angles {
+  Tensor cos, sin;
+};
+
+Angles angles_of(const std::vector<int64_t>& positions, const Speeds& speeds) {
+  const bool twice = speeds.interleaved;
+  const int64_t entries = twice ? 2 * speeds.pairs : speeds.pairs;
+  const Shape shape{static_cast<int64_t>(positions.size()), entries};
+  const Angles out{empty(shape), empty(shape)};
+  for (int64_t n = 0; n < entries; ++n) {
+    const double pair = static_cast<double>(twice ? n / 2 : n);
+    const double speed = std::pow(static_cast<double>(speeds.base), -pair / static_cast<double>(speeds.pairs));
+    for (size_t t = 0; t < positions.size(); ++t) {
+      const double angle = static_cast<double>(positions[t]) * speed;
+      const int64_t at = static_cast<int64_t>(t) * entries + n;
+      out.cos.data<float>()[at] = static_cast<float>(std::cos(angle));
+      out.sin.data<float>()[at] = static_cast<float>(std::sin(twice && n % 2 == 0 ? -angle : angle));
     }
   }
   return out;
 }
 
+// Tables of positions 0, 1, 2 … are made once, and grow by doubling.
+Angles table_of(int64_t positions, const Speeds& speeds) {
+  static std::mutex lock;
+  static std::map<Speeds, Angles> tables;
+  const std::lock_guard<std::mutex> guard(lock);
+  Angles& table = tables[speeds];
+  if (!table.cos || table.cos.size(0) < positions) {
+    std::vector<int64_t> all(static_cast<size_t>(std::max<int64_t>(64, positions * 2)));
+    std::iota(all.begin(), all.end(), 0);
+    table = angles_of(all, speeds);
+  }
+  return table;
+}
+
+// What the kernel takes: a table, and each token's row of it.
 struct Turn {
-  Tensor positions;
+  Speeds speeds;
   Angles angles;
-  int64_t pairs;
-  bool interleaved;
+  Tensor rows;
 };
+
+// Positions from here on get a table of the tokens there are, not one of all positions before them.
+constexpr int32_t kLastInTable = 1 << 16;
+
+Turn plan(const Tensor& places, const Speeds& speeds) {
+  const int32_t* at = places.data<int32_t>();
+  const int64_t count = places.count();
+  const int32_t most = count == 0 ? 0 : *std::max_element(at, at + count);
+  if (most < kLastInTable) return {speeds, table_of(most + 1, speeds), places};
+  const Tensor rows = empty(places.shape(), DType::i32);
+  std::iota(rows.data<int32_t>(), rows.data<int32_t>() + count, 0);
+  return {speeds, angles_of(std::vector<int64_t>(at, at + count), speeds), rows};
+}
 
 Tensor turned(const Tensor& x, const Turn& turn, bool backwards) {
   const Tensor y = empty(x.shape(), x.dtype());
   if (y.count() == 0) return y;
-  const Shape heads{-1, x.size(-2), x.size(-1)};
-  const Tensor from = x.detach().reshape(heads), to = y.reshape(heads);
+  const int64_t heads = x.size(-2), width = x.size(-1);
+  const Shape tokens{x.count() / (heads * width), heads, width};
+  const Tensor plain = x.stride(-1) == 1 ? x.detach() : detail::dense(x);
+  const Tensor from = plain.reshape(tokens), to = y.reshape(tokens);
   kernels::cpu().rope({.x = from.view(),
                        .y = to.view(),
-                       .positions = turn.positions.data<int32_t>(),
+                       .positions = turn.rows.data<int32_t>(),
                        .cos = turn.angles.cos.data<float>(),
                        .sin = turn.angles.sin.data<float>(),
-                       .pairs = turn.pairs,
-                       .interleaved = turn.interleaved,
+                       .pairs = turn.speeds.pairs,
+                       .interleaved = turn.speeds.interleaved,
                        .backwards = backwards});
   return y;
+}
+
+// One position for each token of x.
+Tensor places_of(const Tensor& x, const Tensor& positions) {
+  detail::check_indices("rope", "positions", positions, int64_t{1} << 31);
+  std::vector<int64_t> sizes;
+  for (int axis = 0; axis + 2 < x.rank(); ++axis) sizes.push_back(x.size(axis));
+  const Shape tokens(sizes);
+  check(detail::broadcast_shape(positions.shape(), tokens) == tokens,
+        "rope: positions does not fit the leading axes of x; expected {}; x is {}, positions is {}", tokens, x.shape(),
+        positions.shape());
+  return positions.broadcast_to(tokens).contiguous();
 }
 
 }  // namespace
 
 Tensor rope(const Tensor& x, const Tensor& positions, const RopeOptions& options) {
   detail::check_float("rope", "x", x);
-  check(x.rank() >= 2 && positions.dtype() == DType::i32,
-        "rope: x is {}, positions is {} of {}; expected (…, H, D) and i32", x.shape(), positions.shape(),
-        name(positions.dtype()));
+  check(x.rank() >= 2, "rope: x has rank {}; expected 2 or more, (…, H, D); x is {}", x.rank(), x.shape());
   const int64_t width = options.width == 0 ? x.size(-1) : options.width;
-  check(width % 2 == 0 && width >= 0 && width <= x.size(-1),
+  check(width >= 0 && width % 2 == 0 && width <= x.size(-1),
         "rope: {} elements of a head are to be turned; expected an even number up to {}; x is {}", width, x.size(-1),
         x.shape());
-  const Tensor places = positions.contiguous();
-  check(places.count() * x.size(-2) * x.size(-1) == x.count(),
-        "rope: positions does not fit the leading axes of x; x is {}, positions is {}", x.shape(), positions.shape());
-  int32_t last = -1;
-  for (int64_t n = 0; n < places.count(); ++n) {
-    const int32_t at = places.data<int32_t>()[n];
-    check(at >= 0, "rope: position {} is negative; expected 0 or more; positions is {}", at, positions.shape());
-    last = std::max(last, at);
-  }
-  const Turn turn{places, angles_of(int64_t{last} + 1, width / 2, options.base), width / 2, options.interleaved};
-  return record("rope", turned(x, turn, false), {x},
-                [turn](const Tensor& dy) { return Grads{turned(dy, turn, true)}; });
+  check(options.base > 0, "rope: base is {}; expected more than 0", options.base);
+  const Turn turn = plan(places_of(x, positions), {options.base, width / 2, options.interleaved});
+
+  const Tensor y = turned(x, turn, false);
+
+  return record("rope", y, {x}, [turn](const Tensor& dy) { return Grads{turned(dy, turn, true)}; });
 }
 
 }  // namespace mh

@@ -13,8 +13,9 @@ struct RopeOptions {
   int64_t width = 0;         // elements of a head that are turned, even; 0: all
 };
 
-// x (…, H, D) f32, bf16 or f16, positions i32 of x's leading axes, 0 or more. The pair n at position t is turned by
-// t · base^(-2n / width); elements past `width` stay (Su et al., "RoFormer", 2021).
+// x (…, H, D) f32, bf16 or f16, any strides; positions i32, 0 or more, repeating to x's leading axes. The pair n at
+// position t is turned by t · base^(-2n / width), an angle taken in f64; elements past `width` stay (Su et al.,
+// "RoFormer", 2021).
 // Gradient: dy turned back; saves the positions.
 // Throws: invalid_argument, with the shapes, where they do not fit, the width is odd or a position negative;
 // unsupported for other types.

@@ -10,18 +10,13 @@ namespace mh {
 namespace {
 
 void examine_all(const std::vector<OpCase>& cases) {
-  std::vector<std::string> failures;
-  for (const OpCase& each : cases) {
-    for (const DType type : each.types) {
-      const JudgedOp judged(each, type);
-      for (const harness::Step& step : harness::steps()) {
-        const harness::Scope scope(step);
-        for (const std::string& failure : examine(judged))
-          failures.push_back(step.name + " " + judged.label + ": " + failure);
-      }
-    }
+  const std::vector<JudgedOp> judged = judged_ops(cases);
+  for (const harness::Step& step : harness::steps()) {
+    const harness::Scope scope(step);
+    const std::vector<std::string> failures = examine(judged);
+    EXPECT_TRUE(failures.empty()) << failures.size() << " failures on " << step.name << ":"
+                                  << harness::listed(failures);
   }
-  EXPECT_TRUE(failures.empty()) << failures.size() << " failures:" << harness::listed(failures);
 }
 
 TEST(OpCases, Norms) { examine_all(norm_cases()); }
@@ -31,6 +26,7 @@ TEST(OpCases, Dropout) { examine_all(dropout_cases()); }
 TEST(OpCases, Activations) { examine_all(activation_cases()); }
 TEST(OpCases, Elementwise) { examine_all(elementwise_cases()); }
 TEST(OpCases, Shapes) { examine_all(shape_cases()); }
+TEST(OpCases, Rope) { examine_all(rope_cases()); }
 
 // The verdict on an op that is not what its reference says.
 std::vector<std::string> verdict(const std::function<Tensor(const Tensor&)>& op) {
@@ -43,7 +39,7 @@ std::vector<std::string> verdict(const std::function<Tensor(const Tensor&)>& op)
                              for (const double each : x[0]) y.push_back(each * each);
                              return y;
                            }};
-  return examine(JudgedOp(planted, DType::f32));
+  return examine({JudgedOp(planted, DType::f32)});
 }
 
 TEST(OpCases, AWrongValueOrGradientIsFound) {

@@ -97,6 +97,35 @@ TEST(RowsRefusals, ElementwiseAndShapes) {
             "lerp: y is not contiguous; expected one that is, to be changed in place; it is [5, 2]");
 }
 
+TEST(RowsRefusals, Rope) {
+  const Tensor x = zeros(Shape{2, 3, 1, 8}), places = tensor<int32_t>({0, 1, 2}, Shape{3});
+  EXPECT_EQ(refusal([&] { rope(zeros(Shape{8}), places); }),
+            "rope: x has rank 1; expected 2 or more, (…, H, D); x is [8]");
+  EXPECT_EQ(refusal([&] { rope(x, places, {.width = 10}); }),
+            "rope: 10 elements of a head are to be turned; expected an even number up to 8; x is [2, 3, 1, 8]");
+  EXPECT_EQ(refusal([&] { rope(x, places, {.base = 0}); }), "rope: base is 0; expected more than 0");
+  EXPECT_EQ(refusal([&] {
+              rope(x, tensor<int32_t>({0, -1, 2}, Shape{3}));
+            }),
+            "rope: element 1 of positions is -1; expected 0 or more and below 2147483648; positions is [3]");
+  EXPECT_EQ(refusal([&] { rope(x, zeros(Shape{4}, DType::i32)); }),
+            "rope: positions does not fit the leading axes of x; expected [2, 3]; x is [2, 3, 1, 8], positions is [4]");
+}
+
+TEST(RowsRefusals, LinearCrossEntropy) {
+  const Tensor x = zeros(Shape{2, 5}), w = zeros(Shape{7, 5}), targets = zeros(Shape{2}, DType::i32);
+  EXPECT_EQ(refusal([&] {
+              linear_cross_entropy(x, zeros(Shape{7, 4}), targets);
+            }),
+            "linear_cross_entropy: w does not fit the last axis of x; expected [V, 5]; x is [2, 5], w is [7, 4]");
+  EXPECT_EQ(refusal([&] { linear_cross_entropy(x, w, zeros(Shape{3}, DType::i32)); }),
+            "linear_cross_entropy: targets does not fit x; expected one for each row; x is [2, 5], targets is [3]");
+  EXPECT_EQ(refusal([&] { linear_cross_entropy(x, w, full(Shape{2}, 7, DType::i32)); }),
+            "linear_cross_entropy: target 7 of row 0 is no class; expected 0 to 6, or -1 for none");
+  EXPECT_EQ(refusal([&] { linear_cross_entropy(x.to(DType::f16), w, targets); }),
+            "linear_cross_entropy: x has elements of type f16; expected f32 or bf16");
+}
+
 TEST(RowsRefusals, NoGradientThroughTopK) {
   const Tensor x = parameter(randn(Shape{2, 5}, 1));
   Tape tape;

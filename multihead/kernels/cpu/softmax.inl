@@ -40,24 +40,41 @@ void log_sum_exp(const LogSumExpArgs& args) {
   });
 }
 
-// With f32 the exponentials wait in y for their sum; a narrower y would round them twice.
+// The exponentials wait in `room` (n elements) for their sum: a narrow y would round them twice.
 template <class T>
-HWY_INLINE void softmax_row(const T* x, T* y, int64_t n, bool log) {
+HWY_INLINE void softmax_row(const T* x, T* y, int64_t n, float* room) {
+  const V most = hn::Set(f32, row_max(x, n));
+  Chains sums(0);
+  for_chains(n, [&](int64_t at, auto extent, int chain) {
+    const V e = keep(exp_past(get(x + at, extent), most), hn::Zero(f32), extent);
+    sums.of[chain] = hn::Add(sums.of[chain], e);
+    put(e, room + at, extent);
+  });
+  const V share = hn::Set(f32, 1.0f / sums.sum());
+  for_vectors(n, [&](int64_t at, auto extent) { put(hn::Mul(get(room + at, extent), share), y + at, extent); });
+}
+
+template <class T>
+HWY_INLINE void log_softmax_row(const T* x, T* y, int64_t n) {
   const float max = row_max(x, n);
-  const V most = hn::Set(f32, max);
-  if (log) {
-    const V past = hn::Set(f32, logf(row_exp_sum(x, n, max)));
-    for_vectors(n, [&](int64_t at, auto extent) { put(hn::Sub(hn::Sub(get(x + at, extent), most), past), y + at, extent); });
-    return;
-  }
-  const V share = hn::Set(f32, 1.0f / row_exp_sum(x, n, max));
-  for_vectors(n, [&](int64_t at, auto extent) { put(hn::Mul(exp_past(get(x + at, extent), most), share), y + at, extent); });
+  const V most = hn::Set(f32, max), past = hn::Set(f32, logf(row_exp_sum(x, n, max)));
+  for_vectors(n, [&](int64_t at, auto extent) { put(hn::Sub(hn::Sub(get(x + at, extent), most), past), y + at, extent); });
 }
 
 void softmax_forward(const SoftmaxForwardArgs& args) {
   const int64_t n = args.x.size[1];
   with_float(args.x.dtype, [&]<class T>(Of<T>) {
-    for_rows(args.x.size[0], n, [&](int64_t row) { softmax_row(row_of<T>(args.x, row), row_of<T>(args.y, row), n, args.log); });
+    for_rows(args.x.size[0], n, [&](int64_t row) {
+      const T* x = row_of<T>(args.x, row);
+      T* y = row_of<T>(args.y, row);
+      if (args.log) return log_softmax_row(x, y, n);
+      if constexpr (sizeof(T) == sizeof(float)) {
+        softmax_row(x, y, n, y);
+      } else {
+        Scratch scratch;
+        softmax_row(x, y, n, scratch.take<float>(n));
+      }
+    });
   });
 }
 

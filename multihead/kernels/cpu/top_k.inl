@@ -18,23 +18,26 @@ struct TopList {
   }
 };
 
-// Elements that are looked at together: where none of them passes the bar they cost one comparison a vector.
-constexpr int64_t kTopSpan = 4 * kLanes;
-
+// Offers the elements of a span, ascending. The bar is raised as places fill, so that few vectors hold one that passes it.
 template <class T>
 HWY_INLINE void offer_span(const T* x, int64_t begin, int64_t count, TopList& list) {
-  const V bar = hn::Set(f32, list.bar());
-  bool passes = list.held < list.k;
   for_vectors(count, [&](int64_t at, auto extent) {
-    const V each = keep(get(x + begin + at, extent), hn::Set(f32, kNone), extent);
-    passes |= !hn::AllFalse(f32, hn::Gt(each, bar));
+    // Lanes past the end never pass, and neither does NaN.
+    const V each = keep(get(x + begin + at, extent), hn::Set(f32, __builtin_nanf("")), extent);
+    const V bar = hn::Set(f32, list.bar());
+    const M passes = list.held < list.k ? hn::Not(hn::IsNaN(each)) : hn::Gt(each, bar);
+    if (HWY_LIKELY(hn::AllFalse(f32, passes))) return;
+    HWY_ALIGN float lanes[kLanes];
+    hn::Store(each, f32, lanes);
+    uint8_t bits[8] = {};
+    hn::StoreMaskBits(f32, passes, bits);
+    for (int lane = 0; lane < kLanes; ++lane)
+      if (bits[lane / 8] >> (lane % 8) & 1) list.offer(lanes[lane], static_cast<int32_t>(begin + at + lane));
   });
-  if (!passes) return;
-  for (int64_t c = begin; c < begin + count; ++c) {
-    const float value = widen(x[c]);
-    if (value == value) list.offer(value, static_cast<int32_t>(c));
-  }
 }
+
+// Elements whose exponentials are summed before they are offered: they are in the first cache then.
+constexpr int64_t kTopSpan = 1024;
 
 template <class T>
 HWY_INLINE void top_of_row(const T* x, int64_t n, TopKArgs const& args, int64_t row) {
