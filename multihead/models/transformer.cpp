@@ -93,14 +93,14 @@ Transformer::Transformer(const TransformerConfig& config, std::shared_ptr<ParamS
     sinusoids_ = sinusoidal_positions(config.max_length, config.width);
   if (config.positions == ModelPositions::learned)
     learned_positions_ = &store_->make("positions.weight", {config.max_length, config.width}, Init::normal(0.02));
-  const Param* written = &embedding_;
+  written_ = &embedding_;
   target_embedding_ = &embedding_;
   if (!config.tied) {
     target_embedding_ =
         &store_->make("target_embedding.weight", {config.vocabulary, config.width}, embedding_init(config));
-    written = &store_->make("output.weight", {config.vocabulary, config.width}, embedding_init(config));
+    written_ = &store_->make("output.weight", {config.vocabulary, config.width}, embedding_init(config));
   }
-  output_ = std::make_unique<Linear>(*written, nullptr, Linear::Part{0, config.vocabulary, 0});
+  output_ = std::make_unique<Linear>(*written_, nullptr, Linear::Part{0, config.vocabulary, 0});
 }
 
 Tensor Transformer::embed(const Param& table, const Tensor& ids, const Tensor& positions, Pass& pass) const {
@@ -130,7 +130,7 @@ Tensor Transformer::logits(const Tensor& rows) const { return (*output_)(rows, {
 
 CrossEntropy Transformer::loss(const PairBatch& batch, Pass& pass, float smoothing) const {
   const Tensor rows = decode(batch.input, encode(batch.source, pass), pass);
-  return cross_entropy(logits(rows), batch.labels, {.smoothing = smoothing});
+  return linear_cross_entropy(rows, written_->value, batch.labels, {.smoothing = smoothing});
 }
 
 DecoderState Transformer::begin(const Memory& memory, int64_t width, int64_t longest, Pass& pass) const {

@@ -91,6 +91,7 @@ class Transformer {
   std::shared_ptr<ParamStore> store_;
   const Param& embedding_;
   const Param* target_embedding_;
+  const Param* written_;  // what the output reads
   const Param* learned_positions_ = nullptr;
   Tensor sinusoids_;
   Encoder encoder_;
