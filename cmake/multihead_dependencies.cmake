@@ -1,8 +1,9 @@
-# What the library needs of others: fmt (seen by users through base/error.h), simdjson, threads; headers of Highway,
-# nlohmann json and xxHash.
+# What the library needs of others: fmt (seen by users through base/error.h), simdjson, ICU, threads; headers of
+# Highway, nlohmann json and xxHash.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(simdjson REQUIRED)
+find_package(ICU REQUIRED COMPONENTS uc)
 find_package(nlohmann_json REQUIRED)
 find_path(MH_HIGHWAY hwy/highway.h REQUIRED DOC "where hwy/highway.h lies")
 find_path(MH_XXHASH xxhash.h REQUIRED DOC "where xxhash.h lies")

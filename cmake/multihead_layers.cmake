@@ -39,7 +39,8 @@ endfunction()
 # mh_test(name sources…): a GoogleTest binary, every case a ctest.
 function(mh_test name)
   add_executable(${name} ${ARGN})
-  target_link_libraries(${name} PRIVATE multihead_objects rapidcheck GTest::gtest GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE multihead_objects rapidcheck GTest::gtest GTest::gtest_main
+    nlohmann_json::nlohmann_json)
   target_compile_definitions(${name} PRIVATE MH_TEST_DATA="${PROJECT_SOURCE_DIR}/tests")
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 900)
 endfunction()

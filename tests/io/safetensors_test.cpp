@@ -13,7 +13,7 @@
 namespace mh {
 namespace {
 
-const std::string kGolden = MH_TESTS_FOLDER "/io/golden/";
+const std::string kGolden = MH_TEST_DATA "/io/golden/";
 
 Safetensors parse(const std::string& bytes) { return parse_safetensors(std::as_bytes(std::span(bytes)), "a file"); }
 
