@@ -42,4 +42,6 @@
 #include "multihead/decode/options.h"
 #include "multihead/decode/search.h"
 #include "multihead/train/stepper.h"
+#include "multihead/train/bleu.h"
+#include "multihead/train/chrf.h"
 #include "multihead/ops/profile.h"

@@ -26,7 +26,7 @@ enum class BleuSmoothing { exponential, floor, add_k, none };
 struct BleuOptions {
   BleuTokenizer tokenizer = BleuTokenizer::v13a;
   BleuSmoothing smoothing = BleuSmoothing::exponential;
-  std::optional<double> smoothing_value;  // unset: 0.1 for floor, 1 for add_k
+  std::optional<double> smoothing_value{};  // unset: 0.1 for floor, 1 for add_k
   bool lower_case = false;
   // Average over the orders the hypothesis is long enough for. For single sentences.
   bool effective_order = false;
