@@ -22,6 +22,8 @@
 #include "multihead/ops/shape.h"
 #include "multihead/ops/update.h"
 #include "multihead/ops/machine.h"
+#include "multihead/text/utf8.h"
+#include "multihead/text/tokenizer.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/io/checkpoint.h"
 #include "multihead/autograd/recompute.h"

@@ -1,0 +1,111 @@
+// The handle others hold: checks, files, and the doors to the state behind it.
+#include "multihead/text/tokenizer.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "multihead/base/error.h"
+#include "multihead/text/tokenizer_state.h"
+
+namespace mh {
+namespace {
+
+constexpr size_t kLargestFile = size_t{1} << 30;
+
+std::string read_file(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (!file) fail(ErrorKind::io, "tokenizer: cannot open '{}': {}", path, std::strerror(errno));
+  std::string out;
+  char part[1 << 16];
+  size_t count = 0;
+  while ((count = std::fread(part, 1, sizeof part, file)) > 0 && out.size() <= kLargestFile) out.append(part, count);
+  const int error = std::ferror(file) ? errno : 0;
+  std::fclose(file);
+  if (error) fail(ErrorKind::io, "tokenizer: cannot read '{}': {}", path, std::strerror(error));
+  check(out.size() <= kLargestFile, "tokenizer: '{}' is larger than 1 GiB; expected a tokenizer.json", path);
+  return out;
+}
+
+}  // namespace
+
+const detail::TokenizerState& Tokenizer::state(std::string_view op) const {
+  check(state_ != nullptr, "{}: this tokenizer is empty; expected one that was loaded or trained", op);
+  return *state_;
+}
+
+Tokenizer Tokenizer::load(const std::string& path) {
+  return parse(read_file(path), fmt::format("tokenizer '{}'", path));
+}
+
+Tokenizer Tokenizer::parse(std::string_view json, const std::string& name) {
+  return Tokenizer(std::make_shared<const detail::TokenizerState>(detail::read_tokenizer_json(json, name), name));
+}
+
+std::string Tokenizer::json() const { return detail::write_tokenizer_json(state("json").spec); }
+
+void Tokenizer::save(const std::string& path) const {
+  const std::string text = json();
+  const std::string part = path + ".part";
+  std::ofstream file(part, std::ios::binary | std::ios::trunc);
+  if (!file) fail(ErrorKind::io, "tokenizer: cannot write '{}': {}", part, std::strerror(errno));
+  file << text;
+  file.close();
+  std::error_code error;
+  if (!file) {
+    const int cause = errno;
+    std::filesystem::remove(part, error);
+    fail(ErrorKind::io, "tokenizer: cannot write '{}': {}", path, std::strerror(cause));
+  }
+  std::filesystem::rename(part, path, error);
+  if (!error) return;
+  std::error_code ignored;
+  std::filesystem::remove(part, ignored);
+  fail(ErrorKind::io, "tokenizer: cannot replace '{}': {}", path, error.message());
+}
+
+std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
+  std::vector<int32_t> out;
+  encode(text, out);
+  return out;
+}
+
+void Tokenizer::encode(std::string_view text, std::vector<int32_t>& out) const { state("encode").encode(text, out); }
+
+std::string Tokenizer::decode(const int32_t* ids, size_t count) const {
+  const detail::TokenizerState& at = state("decode");
+  std::string out;
+  for (size_t i = 0; i < count; ++i) {
+    const auto id = static_cast<size_t>(ids[i]);
+    check(ids[i] >= 0 && id < at.bytes.size(), "decode: {} is no token; expected ids from 0 to {}", ids[i],
+          at.bytes.size() - 1);
+    out += at.bytes[id];  // a special token has none
+  }
+  if (at.spec.strip_space && out.starts_with(' ')) out.erase(0, 1);
+  return out;
+}
+
+std::string Tokenizer::decode(const std::vector<int32_t>& ids) const { return decode(ids.data(), ids.size()); }
+
+int32_t Tokenizer::size() const { return static_cast<int32_t>(state("size").spec.tokens.size()); }
+
+std::optional<int32_t> Tokenizer::id(std::string_view token) const {
+  const detail::TokenizerState& at = state("id");
+  const auto found = at.ids.find(token);
+  return found == at.ids.end() ? std::nullopt : std::optional(found->second);
+}
+
+const std::string& Tokenizer::token(int32_t id) const {
+  check(id >= 0 && id < size(), "token: {} is no token; expected ids from 0 to {}", id, size() - 1);
+  return state_->spec.tokens[static_cast<size_t>(id)];
+}
+
+bool Tokenizer::is_special(int32_t id) const {
+  check(id >= 0 && id < size(), "is_special: {} is no token; expected ids from 0 to {}", id, size() - 1);
+  return state_->spec.special[static_cast<size_t>(id)];
+}
+
+}  // namespace mh

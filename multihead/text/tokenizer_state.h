@@ -1,0 +1,55 @@
+// What a tokenizer holds: what its file says, and the tables made from that.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "multihead/text/merges.h"
+#include "multihead/text/tokenizer.h"
+#include "multihead/text/word_table.h"
+
+namespace mh::detail {
+
+enum class PrefixSpace { none, always, unless_there };
+
+struct TokenizerSpec {
+  std::vector<std::string> tokens;  // by id, as the file spells them; all different
+  std::vector<bool> special;        // by id
+  std::vector<Merge> merges;        // by rank; `result` spells both parts of the pair
+  Normalisation normalisation = Normalisation::none;
+  bool lowercase = false;
+  PrefixSpace prefix = PrefixSpace::none;
+  bool strip_space = false;  // decode takes one leading space away
+};
+
+struct TokenizerState {
+  // Throws: invalid_argument, beginning with `name`, where a byte has no token or text could become a special token.
+  TokenizerState(TokenizerSpec spec_read, const std::string& name);
+  TokenizerState(const TokenizerState&) = delete;  // its tables view its strings
+  TokenizerState& operator=(const TokenizerState&) = delete;
+
+  void encode(std::string_view text, std::vector<int32_t>& out) const;
+
+  TokenizerSpec spec;
+  std::unordered_map<std::string_view, int32_t> ids;
+  std::vector<std::string> bytes;  // by id: what the token adds to a text
+  Merges merges;
+  WordTable words;  // tokens that their own bytes merge into
+};
+
+// What encode cuts into words: normalised, lower-cased, with the space before it. `buffer` is where it lies if it is
+// not `text` itself.
+std::string_view prepare(const TokenizerSpec& spec, std::string_view text, std::string& buffer);
+
+// Throws: as Tokenizer::parse.
+TokenizerSpec read_tokenizer_json(std::string_view json, const std::string& name);
+
+std::string write_tokenizer_json(const TokenizerSpec& spec);
+
+// For messages: in quotes, on one line, cut where it is long.
+std::string quoted(std::string_view text);
+
+}  // namespace mh::detail

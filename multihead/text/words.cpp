@@ -1,0 +1,122 @@
+// The cutting of text into words by one table of character classes, made once from ICU's properties.
+#include "multihead/text/words.h"
+
+#include <unicode/uchar.h>
+#include <unicode/uset.h>
+#include <unicode/utf8.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "multihead/base/error.h"
+
+namespace mh::detail {
+namespace {
+
+enum class Class : uint8_t { other, letter, number, space };
+
+// One byte for each code point up to the last that is not `other`: 200 KiB, of which a text touches its own scripts'
+// part.
+class Classes {
+ public:
+  Classes() {
+    u_enumCharTypes(
+        [](const void* self, UChar32 begin, UChar32 end, UCharCategory type) -> UBool {
+          const uint32_t mask = U_MASK(type);
+          auto* classes = static_cast<Classes*>(const_cast<void*>(self));
+          if (mask & U_GC_L_MASK) classes->fill(begin, end, Class::letter);
+          if (mask & U_GC_N_MASK) classes->fill(begin, end, Class::number);
+          return true;
+        },
+        this);
+    for (UChar32 c = 0; c <= 0xffff; ++c)
+      if (u_hasBinaryProperty(c, UCHAR_WHITE_SPACE)) fill(c, c + 1, Class::space);
+  }
+
+  Class operator[](UChar32 c) const {
+    return c >= 0 && static_cast<size_t>(c) < table_.size() ? table_[static_cast<size_t>(c)] : Class::other;
+  }
+
+ private:
+  void fill(UChar32 begin, UChar32 end, Class value) {
+    const auto last = static_cast<size_t>(end);
+    if (table_.size() < last) table_.resize(last, Class::other);
+    for (auto c = static_cast<size_t>(begin); c < last; ++c) table_[c] = value;
+  }
+
+  std::vector<Class> table_;
+};
+
+const Classes& classes() {
+  static const Classes table;
+  return table;
+}
+
+class Reader {
+ public:
+  Reader(std::string_view text, const Classes& classes) : text_(text), classes_(classes) {}
+
+  // The class of the character at `at`, which moves past it.
+  Class next(size_t& at) const {
+    const auto byte = static_cast<uint8_t>(text_[at]);
+    if (byte < 0x80) {
+      ++at;
+      return classes_[byte];
+    }
+    UChar32 c = 0;
+    U8_NEXT(text_.data(), at, text_.size(), c);
+    return classes_[c];
+  }
+
+  // The end of the run of `wanted` that goes on at `at`.
+  size_t run_end(size_t at, Class wanted) const {
+    while (at < text_.size()) {
+      size_t after = at;
+      if (next(after) != wanted) break;
+      at = after;
+    }
+    return at;
+  }
+
+  // The end of a run of white space; but a word that follows keeps the last character of a longer run for itself.
+  size_t space_end(size_t begin, size_t at) const {
+    size_t last = begin;
+    while (at < text_.size()) {
+      size_t after = at;
+      if (next(after) != Class::space) return last == begin ? at : last;
+      last = at;
+      at = after;
+    }
+    return at;
+  }
+
+ private:
+  std::string_view text_;
+  const Classes& classes_;
+};
+
+size_t contraction(std::string_view text, size_t at) {
+  if (text[at] != '\'') return 0;
+  const std::string_view rest = text.substr(at + 1, 2);
+  if (rest.empty()) return 0;
+  if (rest[0] == 's' || rest[0] == 't' || rest[0] == 'm' || rest[0] == 'd') return 2;
+  return rest == "re" || rest == "ve" || rest == "ll" ? 3 : 0;
+}
+
+}  // namespace
+
+size_t word_end(std::string_view text, size_t begin) {
+  if (const size_t length = contraction(text, begin)) return begin + length;
+  const Reader reader(text, classes());
+  size_t at = begin;
+  const Class first = reader.next(at);
+  if (first != Class::space) return reader.run_end(at, first);
+  if (text[begin] == ' ' && at < text.size()) {
+    size_t after = at;
+    const Class second = reader.next(after);
+    if (second != Class::space) return reader.run_end(after, second);
+  }
+  return reader.space_end(begin, at);
+}
+
+}  // namespace mh::detail

@@ -1,0 +1,200 @@
+// tokenizer.json: what is refused and in which words, and how a file is replaced.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "multihead/base/error.h"
+#include "multihead/text/tokenizer.h"
+
+namespace mh {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json small_file() {
+  return Json::parse(
+      train_bpe({"the the the dog", "a dog"}, {.vocabulary = 264, .specials = {"<pad>", "</s>"}}).json());
+}
+
+// The sentence with which the file is refused; empty where it is taken.
+std::string refusal(const std::string& json) {
+  try {
+    Tokenizer::parse(json, "tokenizer 'x'");
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+void expect_refused(const Json& file, const std::string& because) {
+  const std::string sentence = refusal(file.dump());
+  EXPECT_TRUE(sentence.starts_with("tokenizer 'x': ")) << sentence;
+  EXPECT_NE(sentence.find(because), std::string::npos) << sentence << "\nexpected: " << because;
+  EXPECT_EQ(sentence.find('\n'), std::string::npos) << sentence;
+}
+
+// The file with `change` made to the place that `pointer` names.
+Json with(const std::string& pointer, const Json& value) {
+  Json file = small_file();
+  file[Json::json_pointer(pointer)] = value;
+  return file;
+}
+
+TEST(TokenizerFile, TheFileItselfIsTaken) { EXPECT_EQ(refusal(small_file().dump()), ""); }
+
+TEST(TokenizerFile, WhatIsNoJsonIsRefused) {
+  for (const std::string text : {"", "{", "[1,2", "{\"version\": \"1.0\", }", "\xff", "nul", "{}{}"})
+    EXPECT_NE(refusal(text).find("no JSON"), std::string::npos) << text << ": " << refusal(text);
+  EXPECT_NE(refusal(std::string(100000, '[')).find("no JSON"), std::string::npos);
+  for (const std::string text : {"[]", "1", "null", "\"a\""})
+    EXPECT_NE(refusal(text).find("no JSON object"), std::string::npos) << text;
+  EXPECT_NE(refusal("{}").find("'version' is missing"), std::string::npos);
+}
+
+TEST(TokenizerFile, WhatWouldChangeIdsIsRefused) {
+  expect_refused(with("/version", "2.0"), "\"2.0\" is not supported");
+  expect_refused(with("/truncation", {{"max_length", 5}}), "\"truncation\" is not supported");
+  expect_refused(with("/padding", {{"pad_id", 0}}), "\"padding\" is not supported");
+  expect_refused(with("/model/type", "WordPiece"), "\"WordPiece\" is not supported; expected BPE");
+  expect_refused(with("/model/dropout", 0.1), "dropout");
+  expect_refused(with("/model/continuing_subword_prefix", "##"), "continuing_subword_prefix");
+  expect_refused(with("/model/end_of_word_suffix", "</w>"), "end_of_word_suffix");
+  expect_refused(with("/model/ignore_merges", true), "ignore_merges");
+  expect_refused(with("/model/surprise", 1), "the field \"surprise\" is unknown");
+  expect_refused(with("/pre_tokenizer/type", "Whitespace"), "\"Whitespace\" is not supported; expected ByteLevel");
+  expect_refused(with("/pre_tokenizer/use_regex", false), "use_regex");
+  expect_refused(with("/pre_tokenizer", nullptr), "'pre_tokenizer' is missing");
+  expect_refused(with("/decoder", nullptr), "'decoder' is missing");
+  expect_refused(with("/decoder/decoders/1/start", 2), "Strip");
+  expect_refused(with("/decoder/decoders", Json::array()), "decoder");
+  expect_refused(with("/post_processor", {{"type", "TemplateProcessing"}}), "TemplateProcessing");
+  expect_refused(with("/added_tokens/0/special", false), "special tokens alone");
+  expect_refused(with("/added_tokens/0/lstrip", true), "lstrip");
+}
+
+TEST(TokenizerFile, NormalisersHaveOneOrder) {
+  const Json nfc = {{"type", "NFC"}}, lower = {{"type", "Lowercase"}}, space = {{"type", "Prepend"}, {"prepend", " "}};
+  const auto sequence = [](const Json& steps) { return Json{{"type", "Sequence"}, {"normalizers", steps}}; };
+  EXPECT_EQ(refusal(with("/normalizer", sequence({nfc, lower, space})).dump()), "");
+  EXPECT_EQ(refusal(with("/normalizer", lower).dump()), "");
+  EXPECT_EQ(refusal(with("/normalizer", sequence(Json::array())).dump()), "");
+  for (const Json& steps : {Json{lower, nfc}, Json{space, lower}, Json{nfc, nfc}, Json{sequence({nfc}), lower}})
+    expect_refused(with("/normalizer", sequence(steps)), "not supported");
+  expect_refused(with("/normalizer", {{"type", "NFD"}}), "\"NFD\" is not supported");
+  expect_refused(with("/normalizer", {{"type", "Prepend"}, {"prepend", "_"}}), "\"_\" is not supported");
+}
+
+TEST(TokenizerFile, WrongTypesAreNamed) {
+  expect_refused(with("/version", 1), "'version' is of the wrong type; expected a string");
+  expect_refused(with("/added_tokens", 5), "'added_tokens' is of the wrong type; expected an array");
+  expect_refused(with("/added_tokens/0", "x"), "no JSON object");
+  expect_refused(with("/added_tokens/0/id", "0"), "expected a whole number");
+  expect_refused(with("/model", 3), "model: this has no 'type'");
+  expect_refused(with("/model/vocab", Json::array()), "'vocab' is of the wrong type; expected an object");
+  expect_refused(with("/model/vocab/a", 1.5), "the id of \"a\" is no whole number");
+  expect_refused(with("/model/merges", Json::object()), "'merges' is of the wrong type; expected an array");
+  expect_refused(with("/normalizer", "NFC"), "no 'type'");
+  expect_refused(with("/pre_tokenizer/use_regex", 1), "expected true or false");
+}
+
+TEST(TokenizerFile, ContradictionsAreRefused) {
+  const int64_t size = static_cast<int64_t>(small_file().at("model").at("vocab").size());
+  expect_refused(with("/model/vocab/a", -1), "has the id -1");
+  expect_refused(with("/model/vocab/a", int64_t{1} << 40), "has the id 1099511627776");
+  expect_refused(with("/model/vocab/a", size), fmt::format("the token \"a\" has the id {}", size));
+  expect_refused(with("/model/vocab/a", 5), "has the id 5");
+  expect_refused(with("/added_tokens/0/id", 1), "the token \"<pad>\" has two ids, 0 and 1");
+  expect_refused(with("/added_tokens/1/content", "never heard of"), "has the id 1");
+  for (const Json& merge : {Json{"a"}, Json{"a", "b", "c"}, Json{1, 2}, Json("ab"), Json("a b c"), Json(7)})
+    expect_refused(with("/model/merges/1", merge), "number 1 is no pair of tokens");
+  expect_refused(with("/model/merges/0", {"a", "nowhere"}), "number 0 needs the token \"nowhere\"");
+  expect_refused(with("/model/merges/0", {"x", "y"}), "needs the token \"xy\"");
+}
+
+TEST(TokenizerFile, AFieldOrTokenTwiceIsRefused) {
+  const std::string text = small_file().dump();
+  const auto twice = [&](const std::string& field) {
+    const size_t at = text.find(field);
+    EXPECT_NE(at, std::string::npos);
+    return refusal(std::string(text).insert(at, field));
+  };
+  EXPECT_NE(twice("\"version\":\"1.0\",").find("\"version\" stands there twice"), std::string::npos);
+  EXPECT_NE(twice("\"!\":2,").find("\"!\" stands there twice"), std::string::npos);
+}
+
+TEST(TokenizerFile, EveryByteNeedsATokenAndNoTextBecomesASpecialOne) {
+  Json file = small_file();
+  file["model"]["vocab"].erase("Ġ");
+  file["model"]["vocab"]["?!?"] = small_file()["model"]["vocab"]["Ġ"];
+  file["model"]["merges"] = Json::array();
+  expect_refused(file, "no token 'Ġ' for byte 32");
+
+  const auto special = [](const std::string& token) {
+    Json made = small_file();
+    made["added_tokens"].push_back({{"id", made["model"]["vocab"][token]}, {"content", token}, {"special", true}});
+    return made;
+  };
+  expect_refused(special("a"), "the special token 'a' is the sign of byte 97");
+  expect_refused(special("Ġthe"), "a merge makes the special token \"Ġthe\"");
+}
+
+TEST(TokenizerFile, HostileWordsStayOnOneLine) {
+  expect_refused(with("/model/type", "a\nb" + std::string(1000, 'x')), "a\\nb");
+  EXPECT_LT(refusal(with("/model/type", std::string(1000, 'x')).dump()).size(), 200u);
+}
+
+TEST(TokenizerFile, TokensOfNoBytesDecodeAsTheyAre) {
+  Json file = small_file();
+  const int64_t id = static_cast<int64_t>(file["model"]["vocab"].size());
+  file["model"]["vocab"]["two words"] = id;
+  EXPECT_EQ(Tokenizer::parse(file.dump(), "x").decode({static_cast<int32_t>(id)}), "two words");
+}
+
+class Folder : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string form = testing::TempDir() + "mh_tokenizer_XXXXXX";
+    ASSERT_NE(mkdtemp(form.data()), nullptr);
+    folder_ = form;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(Folder, SavedAndLoadedIsTheSame) {
+  const std::string path = folder_ / "tokenizer.json";
+  const Tokenizer tokenizer = train_bpe({"the the the dog"}, {.vocabulary = 270});
+  std::ofstream(path) << "something else";
+  tokenizer.save(path);
+  const Tokenizer again = Tokenizer::load(path);
+  EXPECT_EQ(again.json(), tokenizer.json());
+  EXPECT_EQ(again.encode("the dog"), tokenizer.encode("the dog"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(Folder, AFileThatCannotBeReadOrWrittenIsNamed) {
+  const auto kind_of = [](auto&& action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      return error.kind();
+    }
+    return ErrorKind::internal;
+  };
+  const Tokenizer tokenizer = train_bpe({"a"});
+  EXPECT_EQ(kind_of([&] { Tokenizer::load(folder_ / "none.json"); }), ErrorKind::io);
+  EXPECT_EQ(kind_of([&] { Tokenizer::load(folder_); }), ErrorKind::io);
+  EXPECT_EQ(kind_of([&] { tokenizer.save(folder_ / "none" / "x.json"); }), ErrorKind::io);
+  EXPECT_EQ(kind_of([&] { tokenizer.save(folder_); }), ErrorKind::io);
+  EXPECT_EQ(kind_of([&] { tokenizer.save("/dev/full/x"); }), ErrorKind::io);
+  EXPECT_FALSE(std::filesystem::exists(folder_.string() + ".part"));
+}
+
+}  // namespace
+}  // namespace mh

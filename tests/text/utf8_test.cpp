@@ -1,0 +1,35 @@
+// Well-formed UTF-8, and where it ends.
+#include "multihead/text/utf8.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace mh {
+namespace {
+
+TEST(Utf8, WellFormedTextHasNoError) {
+  for (const std::string text : {"", "plain", "é", "€", "😀", "\xf4\x8f\xbf\xbf", "\xed\x9f\xbf", "\xee\x80\x80"})
+    EXPECT_EQ(utf8_error(text), std::nullopt) << text;
+  EXPECT_EQ(utf8_error(std::string("a\0b", 3)), std::nullopt);
+}
+
+TEST(Utf8, TheFirstFaultIsFound) {
+  const std::string whole(70, 'a');  // past a vector's width
+  const std::pair<std::string, size_t> broken[] = {
+      {"\xff", 0},
+      {"\x80", 0},
+      {"ab\xc3", 2},            // cut off
+      {"\xe2\x82", 0},          // cut off
+      {"é\xe2\x82x", 2},        // cut off amid the text
+      {"\xc0\x80", 0},          // overlong
+      {"\xe0\x80\x80", 0},      // overlong
+      {"a\xed\xa0\x80", 1},     // a surrogate
+      {"\xf4\x90\x80\x80", 0},  // past U+10FFFF
+      {whole + "\xfe" + whole + "\xfe", 70},
+  };
+  for (const auto& [text, at] : broken) EXPECT_EQ(utf8_error(text), at);
+}
+
+}  // namespace
+}  // namespace mh
