@@ -13,9 +13,9 @@
 #include "bench/report.h"
 #include "bench/run.h"
 #include "cli/progress.h"
-#include "cli/usage.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
+#include "multihead/base/nearest.h"
 #include "multihead/base/parallel.h"
 #include "multihead/ops/machine.h"
 

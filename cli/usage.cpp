@@ -1,29 +1,15 @@
-// Edit distance over the names that CLI11 holds.
+// Walks the words through the names that CLI11 holds.
 #include "cli/usage.h"
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <numeric>
+
+#include "multihead/base/nearest.h"
 
 namespace mh::cli {
 namespace {
-
-size_t edits(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t corner = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t change = corner + (a[i - 1] == b[j - 1] ? 0 : 1);
-      corner = row[j];
-      row[j] = std::min({change, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
 
 std::vector<std::string> verbs(const CLI::App& app) {
   std::vector<std::string> names;
@@ -58,20 +44,6 @@ std::string sentence(std::string_view command, std::string_view what, std::strin
 }
 
 }  // namespace
-
-std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates) {
-  std::optional<std::string> best;
-  size_t fewest = std::max<size_t>(1, word.size() / 2);
-  for (const std::string& candidate : candidates) {
-    const bool begins = word.size() >= 3 && candidate.starts_with(word);
-    const size_t distance = begins ? 1 : edits(word, candidate);
-    if (distance < fewest || (distance == fewest && !best)) {
-      fewest = distance;
-      best = candidate;
-    }
-  }
-  return best;
-}
 
 std::optional<std::string> unknown_word(const CLI::App& app, const std::vector<std::string>& words) {
   const CLI::App* at = &app;

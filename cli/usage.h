@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace CLI {
@@ -11,9 +10,6 @@ class App;
 }
 
 namespace mh::cli {
-
-// The candidate that takes the fewest edits to reach, where that is near enough to be what was meant.
-std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 // The sentence about the first verb or flag among `words` (the command line without the program) that `app` does not
 // know; nothing where it knows all of them.

@@ -4,6 +4,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/dtype.h"
 #include "multihead/base/parallel.h"
+#include "multihead/base/nearest.h"
 #include "multihead/tensor/tensor.h"
 #include "multihead/tensor/named_tensors.h"
 #include "multihead/autograd/tape.h"

@@ -1,4 +1,4 @@
-// The nearest name, and the sentence about a word the program does not know.
+// The sentence about a word the program does not know.
 #include "cli/usage.h"
 
 #include <gtest/gtest.h>
@@ -7,19 +7,6 @@
 
 namespace mh::cli {
 namespace {
-
-TEST(Usage, NearestIsTheFewestEditsAway) {
-  EXPECT_EQ(nearest("doctr", {"doctor", "selftest", "bench"}), "doctor");
-  EXPECT_EQ(nearest("banch", {"doctor", "selftest", "bench"}), "bench");
-  EXPECT_EQ(nearest("--jsn", {"--json", "--full"}), "--json");
-}
-
-TEST(Usage, AnAbbreviationIsNear) { EXPECT_EQ(nearest("self", {"doctor", "selftest"}), "selftest"); }
-
-TEST(Usage, NothingIsNearAStranger) {
-  EXPECT_EQ(nearest("xyz", {"doctor", "selftest", "bench"}), std::nullopt);
-  EXPECT_EQ(nearest("a", {}), std::nullopt);
-}
 
 struct Program {
   CLI::App app{"", "multihead"};
