@@ -1,0 +1,77 @@
+// Everything a training run is told: a struct, the TOML file it is read from, and the page that documents every key.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "multihead/models/transformer.h"
+#include "multihead/optim/schedule.h"
+#include "multihead/text/tokenizer.h"
+
+namespace mh {
+
+// The defaults below are those of the file. What a key means, and what it may hold: docs/configuration.md.
+struct TokenizerConfig {
+  std::string path{};  // an existing tokenizer.json; empty: one is learned from the training pairs
+  int64_t vocabulary = 8000;
+  bool lowercase = false;
+  Normalisation normalise = Normalisation::none;
+};
+
+struct DataConfig {
+  std::string train{}, train_target{};  // a TSV file; or, with a target, two files whose lines belong together
+  std::string valid{}, valid_target{};
+  int64_t source_column = 1, target_column = 2;
+  int64_t tokens_per_batch = 4096, window = 65536;
+  int64_t max_length = 0;  // 0: model.max_length
+};
+
+struct OptimizerConfig {
+  double learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.98, epsilon = 1e-8;
+  double weight_decay = 0.01, clip = 1;
+  ScheduleKind schedule = ScheduleKind::cosine;
+  int64_t warmup = 1000;
+};
+
+struct RunConfig {
+  std::string output{};
+  int64_t epochs = 20, steps = 0;  // steps, where not 0
+  int64_t seed = 1;
+  DType precision = DType::f32;
+  double label_smoothing = 0.1;
+  int64_t accumulate = 1;
+  double ema = 0;
+  int64_t validate_every = 0, save_every = 500, keep = 2, patience = 0;
+  int64_t threads = 0;
+};
+
+struct TrainConfig {
+  TransformerConfig model{.vocabulary = 0};  // 0: as many as the tokenizer has
+  TokenizerConfig tokenizer{};
+  DataConfig data{};
+  OptimizerConfig optimizer{};
+  RunConfig train{};
+};
+
+// The configuration a run uses: an override "model.width=512" over a variable MULTIHEAD_MODEL_WIDTH=512 of the
+// environment over the file over the default. data.max_length comes out settled. Throws: io where the file cannot be
+// read; invalid_argument, with file and line, where it is no TOML, for a key that does not exist (naming the nearest),
+// a value of another type or outside its range; and as check_config.
+TrainConfig read_config(const std::string& path, const std::vector<std::string>& overrides = {});
+
+// The text of a file alone over the defaults, for configs that were saved beside a model: neither the environment nor
+// check_config has a say. `name` stands in the sentences. Throws: as read_config.
+TrainConfig parse_config(std::string_view toml, const std::string& name);
+
+// Whether the values fit each other. Throws: invalid_argument, naming the keys.
+void check_config(const TrainConfig& config);
+
+// Every key with what it means as a comment. Reads back to the same config.
+std::string to_toml(const TrainConfig& config);
+
+// docs/configuration.md: every key, what it may hold, its default and its meaning.
+std::string configuration_page();
+
+}  // namespace mh
