@@ -5,7 +5,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "multihead/base/cpu_set.h"
+#include "multihead/base/signals_blocked.h"
 
 namespace mh::detail {
 
@@ -49,20 +49,6 @@ bool spin_until(Done&& done) {
   } while (std::chrono::steady_clock::now() < end);
   return done();
 }
-
-// Signals are the application's: its handlers must not run on our threads.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 

@@ -1,0 +1,158 @@
+// From files to pairs of text, and from those to token ids.
+#include "multihead/train/dataset.h"
+
+#include <algorithm>
+
+#include "multihead/base/error.h"
+#include "multihead/base/parallel.h"
+#include "multihead/io/file_bytes.h"
+#include "multihead/text/utf8.h"
+
+namespace mh {
+
+namespace {
+
+constexpr int64_t kPairsPerTask = 1024;
+
+// Takes the first line off `text`.
+std::string_view next_line(std::string_view& text) {
+  const size_t end = std::min(text.find('\n'), text.size());
+  std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+int64_t count_lines(std::string_view text) {
+  return std::count(text.begin(), text.end(), '\n') + (!text.empty() && text.back() != '\n' ? 1 : 0);
+}
+
+bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\v\f") == std::string_view::npos; }
+
+void count(PairReport::Rule& rule, int64_t line) {
+  if (rule.count++ == 0) rule.first_line = line;
+}
+
+// Columns are counted from 1.
+std::string_view column_of(const PairReport& report, std::string_view line, int64_t column) {
+  std::string_view rest = line;
+  for (int64_t i = 1; i < column; ++i) {
+    const size_t tab = rest.find('\t');
+    check(tab != std::string_view::npos, "{}:{}: the line has {} column{}; expected a sentence in column {}",
+          report.name, report.lines, i, i == 1 ? "" : "s", column);
+    rest.remove_prefix(tab + 1);
+  }
+  return rest.substr(0, rest.find('\t'));
+}
+
+void require_pairs(const PairReport& report) {
+  check(report.lines > 0, "{}: empty; expected sentence pairs", report.name);
+  std::vector<std::string> why = report.sentences();
+  check(report.kept > 0, "{}: no sentence pair is left; {}", report.name, fmt::join(why, "; "));
+}
+
+}  // namespace
+
+std::vector<std::string> PairReport::sentences() const {
+  std::vector<std::string> out;
+  const auto say = [&](const Rule& rule, const std::string& why) {
+    if (rule.count == 0) return;
+    out.push_back(fmt::format("{}: left out {} of {} lines ({}line {}): {}", name, rule.count, lines,
+                              rule.count == 1 ? "" : "the first is ", rule.first_line, why));
+  };
+  say(empty, "an empty side");
+  say(broken, "not UTF-8");
+  say(long_line, fmt::format("more than {} bytes", kLongestLine));
+  say(long_tokens, fmt::format("more than {} tokens on a side", max_length));
+  return out;
+}
+
+PairText::PairText(const PairFiles& files) {
+  files.target.empty() ? read_tsv(files) : read_two(files);
+  require_pairs(report_);
+}
+
+std::string_view PairText::open(const std::string& path) {
+  const detail::FileBytes file = detail::read_file(path);
+  files_.push_back(file.keeper);
+  std::string_view text(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  return text;
+}
+
+void PairText::add(std::string_view source, std::string_view target, int64_t bytes) {
+  if (bytes > kLongestLine) return count(report_.long_line, report_.lines);
+  if (is_blank(source) || is_blank(target)) return count(report_.empty, report_.lines);
+  if (utf8_error(source) || utf8_error(target)) return count(report_.broken, report_.lines);
+  pairs_.push_back({source, target, report_.lines});
+  ++report_.kept;
+}
+
+void PairText::read_tsv(const PairFiles& files) {
+  check(files.source_column >= 1 && files.target_column >= 1, "pairs: columns {} and {}; expected 1 or more",
+        files.source_column, files.target_column);
+  report_.name = files.source;
+  for (std::string_view text = open(files.source); !text.empty();) {
+    const std::string_view line = next_line(text);
+    ++report_.lines;
+    // No columns are looked for in a line that is left out anyway.
+    const bool skipped = is_blank(line) || static_cast<int64_t>(line.size()) > kLongestLine;
+    add(skipped ? "" : column_of(report_, line, files.source_column),
+        skipped ? "" : column_of(report_, line, files.target_column), static_cast<int64_t>(line.size()));
+  }
+}
+
+void PairText::read_two(const PairFiles& files) {
+  std::string_view sources = open(files.source), targets = open(files.target);
+  report_.name = fmt::format("{} and {}", files.source, files.target);
+  const int64_t lines = count_lines(sources), others = count_lines(targets);
+  check(lines == others, "{} has {} lines and {} has {}; expected as many: line by line they belong together",
+        files.source, lines, files.target, others);
+  while (!sources.empty() && !targets.empty()) {
+    const std::string_view source = next_line(sources), target = next_line(targets);
+    ++report_.lines;
+    add(source, target, static_cast<int64_t>(std::max(source.size(), target.size())));
+  }
+}
+
+Dataset::Dataset(const PairText& text, const Tokenizer& tokenizer, int64_t max_length) : report_(text.report()) {
+  check(max_length >= 2, "Dataset: max_length is {}; expected a token and its end, 2 or more", max_length);
+  struct Part {
+    std::vector<int32_t> ids;
+    std::vector<int64_t> starts;  // source and target of each pair in turn, in `ids`
+  };
+  std::vector<Part> parts(static_cast<size_t>((text.size() + kPairsPerTask - 1) / kPairsPerTask));
+  parallel_for(static_cast<int64_t>(parts.size()), [&](int64_t task) {
+    Part& part = parts[static_cast<size_t>(task)];
+    const int64_t end = std::min(text.size(), (task + 1) * kPairsPerTask);
+    for (int64_t i = task * kPairsPerTask; i < end; ++i) {
+      for (const std::string_view side : {text.source(i), text.target(i)}) {
+        part.starts.push_back(static_cast<int64_t>(part.ids.size()));
+        tokenizer.encode(side, part.ids);
+      }
+    }
+    part.starts.push_back(static_cast<int64_t>(part.ids.size()));
+  });
+
+  report_.max_length = max_length;
+  starts_.push_back(0);
+  for (int64_t i = 0; i < text.size(); ++i) {
+    const Part& part = parts[static_cast<size_t>(i / kPairsPerTask)];
+    const int64_t* starts = part.starts.data() + 2 * (i % kPairsPerTask);
+    const int64_t source = starts[1] - starts[0], target = starts[2] - starts[1];
+    if (std::max(source, target) >= max_length) {
+      count(report_.long_tokens, text.line(i));
+      --report_.kept;
+      continue;
+    }
+    ids_.insert(ids_.end(), part.ids.begin() + starts[0], part.ids.begin() + starts[2]);
+    starts_.push_back(starts_.back() + source);
+    starts_.push_back(starts_.back() + target);
+    text_pairs_.push_back(i);
+    source_tokens_ += source + 1;
+    target_tokens_ += target + 1;
+  }
+  require_pairs(report_);
+}
+
+}  // namespace mh

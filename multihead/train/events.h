@@ -1,0 +1,49 @@
+// What a training run says while it runs, and how it is asked to stop.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace mh {
+
+// Known before the first step.
+struct TrainStart {
+  int64_t parameters = 0, vocabulary = 0;
+  int64_t train_pairs = 0, valid_pairs = 0;
+  int64_t source_tokens = 0, target_tokens = 0;  // of the training pairs, ends included
+  int64_t first_step = 0;                        // steps that a resumed run has behind it
+  int64_t steps = 0;                             // of the whole run
+};
+
+struct TrainStep {
+  int64_t step = 0;   // that just ended, counted from 1
+  int64_t steps = 0;  // of the whole run
+  int64_t epoch = 0;  // counted from 1
+  double loss = 0;    // label-smoothed, a target token
+  double learning_rate = 0, grad_norm = 0;
+  int64_t tokens = 0;            // target tokens of the step
+  double tokens_per_second = 0;  // of late
+  double seconds_left = 0;
+};
+
+struct TrainValidation {
+  int64_t step = 0;
+  double loss = 0, perplexity = 0;  // without smoothing, a target token
+  double bleu = 0, chrf = 0;        // 0 to 100; negative where nothing was translated
+  bool best = false;                // the lowest loss so far
+};
+
+// Called on the thread that trains, never two at once; those that are empty are not called. What one throws ends the
+// run.
+struct TrainEvents {
+  std::function<void(const TrainStart&)> on_start{};
+  std::function<void(const TrainStep&)> on_step{};
+  std::function<void(const TrainValidation&)> on_validation{};
+  std::function<void(const std::string& path)> on_checkpoint{};
+  std::function<void(const std::string& text)> on_message{};                            // a sentence for the user
+  std::function<void(const std::string& what, int64_t done, int64_t total)> on_wait{};  // "learning the tokenizer"
+  std::function<bool()> stop_requested{};  // asked after every step; true: save and return
+};
+
+}  // namespace mh
