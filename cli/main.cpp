@@ -24,7 +24,8 @@ constexpr const char* kEnd =
     "  MH_CPU_ISA   the highest instruction set to use: baseline, avx2, avx512, amx (neon on Arm)\n"
     "  MH_THREADS   how many threads to use; unset: every CPU this process may run on\n"
     "\n"
-    "Exit codes: 0 all is well; 1 it ran and something failed; 2 the command line was not understood.";
+    "Exit codes: 0 all is well; 1 it ran and something failed; 2 the command line was not understood; 3 it\n"
+    "stopped before the end, as asked by a signal.";
 
 struct Place {
   const CLI::App* app;
@@ -58,6 +59,7 @@ int run(int argc, char** argv) {
   mh::cli::add_doctor(app, code);
   mh::cli::add_selftest(app, code);
   mh::cli::add_bench(app, code);
+  mh::cli::add_train(app, code);
 
   const auto unknown = mh::cli::unknown_word(app, {argv + 1, argv + argc});
   if (unknown) {

@@ -1,0 +1,99 @@
+// `multihead train`: from a configuration to a model folder.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/stop_signal.h"
+#include "cli/train_view.h"
+#include "cli/verbs.h"
+#include "multihead/base/parallel.h"
+#include "multihead/train/dry_run.h"
+#include "multihead/train/trainer.h"
+
+namespace mh::cli {
+namespace {
+
+struct Choice {
+  std::string config;
+  std::vector<std::string> overrides;
+  bool resume = false, check = false, profile = false, keys = false, quiet = false;
+  int threads = 0;
+};
+
+constexpr const char* kEnd =
+    "\nA configuration names at least data.train, a file of lines `source<TAB>target`, and train.output, a folder:\n"
+    "  [data]\n"
+    "  train = \"data/tatoeba/train.en-de.tsv\"\n"
+    "  valid = \"data/tatoeba/valid.en-de.tsv\"\n"
+    "  [train]\n"
+    "  output = \"models/mine\"\n"
+    "Every key can also be set by --set or by a variable such as MULTIHEAD_TRAIN_EPOCHS=5. Control-C (or SIGTERM) "
+    "saves\n"
+    "and stops after the step at hand, with exit code 3; --resume goes on as if nothing had been.";
+
+int check_only(const TrainConfig& config, const TrainEvents& events) {
+  const DryRun dry = dry_run(config, events);
+  fmt::print("first step  loss {:.3f}, {:.2f} s\ncheck: all is well; nothing was written\n", dry.loss, dry.seconds);
+  return kDone;
+}
+
+int train_model(const Choice& choice, const TrainConfig& config, TrainView& view) {
+  const StopSignal signal;
+  TrainRequest request{.config = config, .resume = choice.resume, .profile = choice.profile, .events = view.events()};
+  request.events.stop_requested = StopSignal::came;
+  const TrainOutcome outcome = train(request);
+  view.finish();
+  if (outcome.stopped) {
+    fmt::print("stopped after step {}; to go on: multihead train {} --resume\n", grouped(outcome.steps), choice.config);
+    return kStopped;
+  }
+  fmt::print("trained {} steps{}: {}\n", grouped(outcome.steps),
+             config.data.valid.empty() ? "" : fmt::format(", best validation loss {:.4f}", outcome.best_validation),
+             outcome.folder);
+  return kDone;
+}
+
+int run(const Choice& choice) {
+  if (choice.keys) {
+    fmt::print("{}", configuration_page());
+    return kDone;
+  }
+  if (choice.config.empty()) throw CLI::RequiredError("CONFIG.toml");
+  std::vector<std::string> overrides = choice.overrides;
+  if (choice.threads > 0) overrides.push_back(fmt::format("train.threads={}", choice.threads));
+  const TrainConfig config = read_config(choice.config, overrides);
+  if (config.train.threads > 0) set_threads(static_cast<int>(config.train.threads));
+  TrainView view(config, choice.quiet);
+  return choice.check ? check_only(config, view.events()) : train_model(choice, config, view);
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, int& code) {
+  CLI::App* verb = app.add_subcommand("train", "train a translator from sentence pairs");
+  verb->set_help_flag("-h,--help", "print this help");
+  auto choice = std::make_shared<Choice>();
+  verb->add_option("config", choice->config, "the configuration; docs/configuration.md lists its keys")
+      ->type_name("CONFIG.toml");
+  verb->add_option("--set", choice->overrides,
+                   "a key of the configuration, over what the file says; may be given again")
+      ->type_name("key=value")
+      ->allow_extra_args(false);
+  CLI::Option* resume = verb->add_flag("--resume", choice->resume,
+                                       "go on from the newest checkpoint of train.output; begin where there is none");
+  verb->add_flag("--check", choice->check, "read configuration and data, try one step, write nothing, and stop")
+      ->excludes(resume);
+  verb->add_flag("--profile", choice->profile, "print where the time of a step goes, at the end");
+  verb->add_flag("--keys", choice->keys, "print every key with its default and meaning, as Markdown, and stop");
+  verb->add_option("--threads", choice->threads, "threads to compute with, as --set train.threads=N")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024).description(""));
+  verb->add_flag("--quiet", choice->quiet, "show no summary, progress or messages");
+  verb->footer(kEnd);
+  verb->callback([choice, &code] { code = run(*choice); });
+}
+
+}  // namespace mh::cli

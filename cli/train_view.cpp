@@ -1,0 +1,84 @@
+// Numbers of a training run as text.
+#include "cli/train_view.h"
+
+#include <fmt/format.h>
+
+#include "multihead/base/parallel.h"
+#include "multihead/ops/machine.h"
+
+namespace mh::cli {
+
+std::string grouped(int64_t number) {
+  std::string text = fmt::format("{}", number);
+  const int64_t first = text.front() == '-' ? 1 : 0;
+  for (auto at = static_cast<int64_t>(text.size()) - 3; at > first; at -= 3) text.insert(static_cast<size_t>(at), ",");
+  return text;
+}
+
+std::string train_summary(const TrainConfig& config, const TrainStart& start) {
+  const auto& [model, tokenizer, data, optimizer, train] = config;
+  std::string out;
+  const auto line = [&](const char* name, const std::string& text) { out += fmt::format("{:<12}{}\n", name, text); };
+  const std::string cpu = cpu_info().model;
+  line("machine", fmt::format("{}{}{} thread{}, kernels {}", cpu, cpu.empty() ? "" : ", ", threads(),
+                              threads() == 1 ? "" : "s", rung_name()));
+  line("model",
+       fmt::format("{} parameters: width {}, {} heads, {} + {} layers, {}", grouped(start.parameters), model.width,
+                   model.heads, model.encoder_layers, model.decoder_layers, name(train.precision)));
+  line("tokenizer", fmt::format("{} tokens, {}", grouped(start.vocabulary),
+                                tokenizer.path.empty() ? "learned from the training pairs" : tokenizer.path));
+  line("training", fmt::format("{} pairs, {} source and {} target tokens: {}", grouped(start.train_pairs),
+                               grouped(start.source_tokens), grouped(start.target_tokens), data.train));
+  line("validation",
+       start.valid_pairs == 0 ? "none" : fmt::format("{} pairs: {}", grouped(start.valid_pairs), data.valid));
+  line("steps",
+       fmt::format("{}{}{}", grouped(start.steps), train.steps > 0 ? "" : fmt::format(", {} epochs", train.epochs),
+                   start.first_step == 0 ? "" : fmt::format("; {} are done", grouped(start.first_step))));
+  line("writes", fmt::format("{}/: the model, its tokenizer and configuration; checkpoints every {} steps; the log",
+                             train.output, grouped(train.save_every)));
+  return out;
+}
+
+std::string step_text(const TrainStep& step) {
+  return fmt::format("loss {:.3f}  {} tokens/s  {} left", step.loss,
+                     grouped(static_cast<int64_t>(step.tokens_per_second)), time_text(step.seconds_left));
+}
+
+std::string validation_text(const TrainValidation& validation) {
+  std::string out = fmt::format("step {}: validation loss {:.4f}, perplexity {:.2f}", grouped(validation.step),
+                                validation.loss, validation.perplexity);
+  if (validation.bleu >= 0) out += fmt::format(", BLEU {:.1f}, chrF {:.1f}", validation.bleu, validation.chrf);
+  return out + (validation.best ? ", the best so far" : "");
+}
+
+// One bar at a time: the first ends where another thing is counted.
+Progress& TrainView::progress(const char* what) {
+  if (!progress_ || counted_ != what) {
+    progress_.reset();
+    progress_ = std::make_unique<Progress>(what, quiet_);
+    counted_ = what;
+  }
+  return *progress_;
+}
+
+TrainEvents TrainView::events() {
+  TrainEvents events;
+  events.on_start = [this](const TrainStart& start) {
+    progress_.reset();
+    if (quiet_) return;
+    fmt::print("{}", train_summary(config_, start));
+    std::fflush(stdout);
+  };
+  events.on_step = [this](const TrainStep& step) { progress("steps").at(step.step, step.steps, step_text(step)); };
+  events.on_validation = [this](const TrainValidation& validation) {
+    progress("steps").say(validation_text(validation));
+  };
+  events.on_checkpoint = [this](const std::string& path) { progress("steps").say("saved " + path); };
+  events.on_message = [this](const std::string& text) { progress("steps").say(text); };
+  events.on_wait = [this](const std::string& what, int64_t done, int64_t total) {
+    progress("parts").at(done, total, what);
+  };
+  return events;
+}
+
+}  // namespace mh::cli
