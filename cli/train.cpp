@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/profile_table.h"
 #include "cli/stop_signal.h"
 #include "cli/train_view.h"
 #include "cli/verbs.h"
@@ -46,6 +47,7 @@ int train_model(const Choice& choice, const TrainConfig& config, TrainView& view
   request.events.stop_requested = StopSignal::came;
   const TrainOutcome outcome = train(request);
   view.finish();
+  if (choice.profile) print_profile(outcome.profile, outcome.profiled_steps, outcome.profiled_seconds);
   if (outcome.stopped) {
     fmt::print("stopped after step {}; to go on: multihead train {} --resume\n", grouped(outcome.steps), choice.config);
     return kStopped;

@@ -53,3 +53,4 @@
 #include "multihead/train/bleu.h"
 #include "multihead/train/chrf.h"
 #include "multihead/ops/profile.h"
+#include "multihead/train/trainer.h"

@@ -1,0 +1,25 @@
+// How far a training run is: what a checkpoint holds besides tensors.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "multihead/train/loader.h"
+
+namespace mh::detail {
+
+struct TrainingState {
+  int64_t steps = 0;    // taken, those left out for gradients that were not finite included
+  int64_t updates = 0;  // of the weights
+  Loader::Position position{};
+  double best = 0;        // the best validation loss so far
+  int64_t best_step = 0;  // 0: none yet
+  int64_t worse = 0;      // validations since the best
+  std::string config;     // resolved, as TOML
+
+  std::string to_json() const;
+  // Throws: io, naming `path`, where the text is not what to_json wrote.
+  static TrainingState from_json(const std::string& text, const std::string& path);
+};
+
+}  // namespace mh::detail

@@ -1,0 +1,199 @@
+// Whole runs: what they leave, how they go on, and that a run killed anywhere ends with the bits of one that was not.
+#include "multihead/train/trainer.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "multihead/base/random.h"
+#include "multihead/io/checkpoint.h"
+#include "multihead/io/safetensors.h"
+#include "tests/harness/temporary_folder.h"
+
+namespace mh {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_of(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+// Sentences of numbers and their words, one pair a line.
+void write_pairs(const fs::path& path, uint64_t seed, int count) {
+  const char* words[] = {"null", "eins", "zwei", "drei", "vier", "sechs", "sieben", "acht"};
+  Random random(seed);
+  std::ofstream out(path);
+  for (int n = 0; n < count; ++n) {
+    std::string source, target;
+    for (int64_t i = 1 + random.below(6); i > 0; --i) {
+      const int64_t word = random.below(8);
+      source += (source.empty() ? "" : " ") + std::to_string(word);
+      target += (target.empty() ? "" : " ") + std::string(words[word]);
+    }
+    out << source << "\t" << target << "\n";
+  }
+}
+
+class TrainerTest : public testing::Test {
+ protected:
+  TrainerTest() {
+    write_pairs(folder_ / "train.tsv", 1, 200);
+    write_pairs(folder_ / "valid.tsv", 2, 20);
+  }
+
+  TrainConfig config(const std::string& output, int64_t steps = 12) const {
+    TrainConfig c;
+    c.model = {.vocabulary = 0,
+               .width = 16,
+               .heads = 2,
+               .feed_forward = 24,
+               .encoder_layers = 1,
+               .decoder_layers = 1,
+               .max_length = 32};
+    c.tokenizer.vocabulary = 300;
+    c.data.train = folder_ / "train.tsv";
+    c.data.valid = folder_ / "valid.tsv";
+    c.data.tokens_per_batch = 256;
+    c.data.max_length = 32;
+    c.train.output = folder_ / output;
+    c.train.steps = steps;
+    c.train.save_every = 3;
+    c.train.validate_every = 4;
+    c.train.ema = 0.9;
+    c.optimizer.warmup = 4;
+    return c;
+  }
+
+  TemporaryFolder folder_;
+};
+
+void expect_same_end(const std::string& a, const std::string& b) {
+  const auto x = load_newest_checkpoint(a + "/checkpoints"), y = load_newest_checkpoint(b + "/checkpoints");
+  ASSERT_TRUE(x && y);
+  EXPECT_EQ(x->step, y->step);
+  ASSERT_EQ(x->tensors.size(), y->tensors.size());
+  for (const auto& [name, tensor] : x->tensors) {
+    const Tensor other = y->tensors.at(name);
+    for (int64_t i = 0; i < tensor.count(); ++i) ASSERT_EQ(tensor.data<float>()[i], other.data<float>()[i]) << name;
+  }
+  EXPECT_EQ(text_of(a + "/model.safetensors"), text_of(b + "/model.safetensors"));
+}
+
+TEST_F(TrainerTest, LeavesAModelFolder) {
+  int steps = 0, validations = 0;
+  std::string saved;
+  TrainRequest request{.config = config("run")};
+  request.events.on_step = [&](const TrainStep& step) { EXPECT_EQ(step.step, ++steps); };
+  request.events.on_validation = [&](const TrainValidation& v) {
+    ++validations;
+    EXPECT_GT(v.perplexity, 1);
+    EXPECT_GE(v.bleu, 0);
+  };
+  request.events.on_checkpoint = [&](const std::string& path) { saved = path; };
+  const TrainOutcome outcome = train(request);
+  EXPECT_EQ(outcome.steps, 12);
+  EXPECT_FALSE(outcome.stopped);
+  EXPECT_EQ(steps, 12);
+  EXPECT_EQ(validations, 3);
+  EXPECT_TRUE(fs::exists(saved));
+  for (const char* name : {"config.toml", "tokenizer.json", "model.safetensors", "metrics.jsonl", "checkpoints"})
+    EXPECT_TRUE(fs::exists(fs::path(outcome.folder) / name)) << name;
+  EXPECT_EQ(list_checkpoints(outcome.folder + "/checkpoints").size(), 2u);
+}
+
+TEST_F(TrainerTest, AFolderWithARunIsRefusedUnlessResumed) {
+  train({.config = config("run", 3)});
+  EXPECT_THROW(train({.config = config("run", 3)}), Error);
+  EXPECT_EQ(train({.config = config("run", 3), .resume = true}).steps, 3);
+}
+
+TEST_F(TrainerTest, StoppedAndResumedItEndsAsIfNothingHadBeen) {
+  train({.config = config("whole")});
+  for (const int64_t stop : {1, 4, 5, 11}) {
+    const std::string name = "stopped-" + std::to_string(stop);
+    int64_t at = 0;
+    TrainRequest request{.config = config(name)};
+    request.events.on_step = [&](const TrainStep& step) { at = step.step; };
+    request.events.stop_requested = [&] { return at == stop; };
+    const TrainOutcome first = train(request);
+    EXPECT_TRUE(first.stopped);
+    EXPECT_EQ(first.steps, stop);
+    const TrainOutcome rest = train({.config = config(name), .resume = true});
+    EXPECT_EQ(rest.steps, 12);
+    expect_same_end(config("whole").train.output, rest.folder);
+  }
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_F(TrainerTest, KilledAnywhereItEndsAsIfNothingHadBeen) {
+  train({.config = config("whole")});
+  Random random(3);
+  int runs = 0;
+  for (bool done = false; !done && runs < 200; ++runs) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      try {
+        train({.config = config("killed"), .resume = true});
+        _exit(0);
+      } catch (const std::exception& error) {
+        fprintf(stderr, "%s\n", error.what());
+        _exit(1);
+      }
+    }
+    usleep(static_cast<useconds_t>(2000 + random.below(60000)));
+    kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_FALSE(WIFEXITED(status) && WEXITSTATUS(status) != 0);
+    done = WIFEXITED(status);
+    if (runs == 60) usleep(500000);
+  }
+  train({.config = config("killed"), .resume = true});
+  expect_same_end(config("whole").train.output, config("killed").train.output);
+}
+#endif
+
+TEST_F(TrainerTest, AnAlteredCheckpointGivesWayToTheOneBefore) {
+  train({.config = config("whole")});
+  train({.config = config("run")});
+  const std::string newest = list_checkpoints(config("run").train.output + "/checkpoints").front();
+  {
+    std::fstream file(newest, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(5000);
+    file.put('x');
+  }
+  std::vector<std::string> said;
+  TrainRequest request{.config = config("run"), .resume = true};
+  request.events.on_message = [&](const std::string& text) { said.push_back(text); };
+  EXPECT_EQ(train(request).steps, 12);
+  EXPECT_FALSE(said.empty());
+  expect_same_end(config("whole").train.output, config("run").train.output);
+}
+
+TEST_F(TrainerTest, PatienceEndsTheRun) {
+  TrainConfig c = config("run", 400);
+  c.train.validate_every = 1;
+  c.train.patience = 2;
+  c.optimizer.learning_rate = 1.0;  // soon worse than before
+  c.train.ema = 0;
+  EXPECT_LT(train({.config = c}).steps, 400);
+}
+
+TEST_F(TrainerTest, AFolderThatCannotBeWrittenIsSaidBeforeTheWork) {
+  TrainConfig c = config("run");
+  c.train.output = folder_ / "train.tsv/inside";
+  EXPECT_THROW(train({.config = c}), Error);
+}
+
+}  // namespace
+}  // namespace mh
