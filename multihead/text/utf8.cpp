@@ -18,4 +18,17 @@ std::optional<size_t> utf8_error(std::string_view text) {
   return std::nullopt;
 }
 
+std::string whole_utf8(std::string_view text) {
+  if (simdjson::validate_utf8(text)) return std::string(text);
+  std::string out;
+  size_t at = 0;
+  while (at < text.size()) {
+    const size_t start = at;
+    UChar32 c = 0;
+    U8_NEXT(text.data(), at, text.size(), c);
+    out += c < 0 ? std::string_view("\uFFFD") : text.substr(start, at - start);
+  }
+  return out;
+}
+
 }  // namespace mh

@@ -1,8 +1,9 @@
-// Whether bytes are text: UTF-8, by the rules of the Unicode standard.
+// Whether bytes are text, and text made of them: UTF-8, by the rules of the Unicode standard.
 #pragma once
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace mh {
@@ -10,5 +11,9 @@ namespace mh {
 // Where the first byte stands that is no part of well-formed UTF-8; nothing where all of it is well-formed. Overlong
 // forms, surrogates and values past U+10FFFF are not.
 std::optional<size_t> utf8_error(std::string_view text);
+
+// The text with U+FFFD in place of what is not well-formed: one for each byte that begins nothing, and one for each
+// character that breaks off, as in Python's errors="replace".
+std::string whole_utf8(std::string_view text);
 
 }  // namespace mh

@@ -31,5 +31,18 @@ TEST(Utf8, TheFirstFaultIsFound) {
   for (const auto& [text, at] : broken) EXPECT_EQ(utf8_error(text), at);
 }
 
+TEST(Utf8, WhatIsBrokenIsReplacedAsInPython) {
+  const std::pair<std::string, std::string> broken[] = {
+      {"", ""},
+      {"für 😀", "für 😀"},
+      {"a\xff\xfe!", "a\uFFFD\uFFFD!"},
+      {"\xe2\x82", "\uFFFD"},                      // breaks off: one
+      {"\xe2\x82x\xf0\x9f\x98", "\uFFFDx\uFFFD"},  // amid the text and at its end
+      {"\xed\xa0\x80", "\uFFFD\uFFFD\uFFFD"},      // a surrogate: no byte of it begins a character
+      {"\xc0\x80", "\uFFFD\uFFFD"},
+  };
+  for (const auto& [bytes, text] : broken) EXPECT_EQ(whole_utf8(bytes), text) << bytes;
+}
+
 }  // namespace
 }  // namespace mh
