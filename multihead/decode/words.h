@@ -1,0 +1,19 @@
+// Which word of a text a token belongs to.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "multihead/text/tokenizer.h"
+
+namespace mh::detail {
+
+// Of each token the word, counted by white space from 0, in which its last sign stands; -1 for special tokens and those
+// of white space alone.
+std::vector<int64_t> words_of(const Tokenizer& tokenizer, const std::vector<int32_t>& ids);
+
+// The token as text to be shown: whole UTF-8; special tokens as they are spelled.
+std::string token_text(const Tokenizer& tokenizer, int32_t id);
+
+}  // namespace mh::detail
