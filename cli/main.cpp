@@ -60,6 +60,8 @@ int run(int argc, char** argv) {
   mh::cli::add_selftest(app, code);
   mh::cli::add_bench(app, code);
   mh::cli::add_train(app, code);
+  mh::cli::add_translate(app, code);
+  mh::cli::add_eval(app, code);
 
   const auto unknown = mh::cli::unknown_word(app, {argv + 1, argv + argc});
   if (unknown) {

@@ -16,6 +16,8 @@ inline constexpr int kStopped = 3;  // it stopped before the end, as asked by a 
 void add_doctor(CLI::App& app, int& code);
 void add_selftest(CLI::App& app, int& code);
 void add_bench(CLI::App& app, int& code);
+void add_translate(CLI::App& app, int& code);
+void add_eval(CLI::App& app, int& code);
 void add_bench_train(CLI::App& bench, int& code);  // a table of `bench`
 void add_train(CLI::App& app, int& code);
 

@@ -55,7 +55,7 @@ class Program : public testing::Test {
 };
 
 TEST_F(Program, HelpOfEveryCommandSucceeds) {
-  for (const char* command : {"", "doctor", "selftest", "bench", "bench attention", "bench gemm"}) {
+  for (const char* command : {"", "doctor", "selftest", "bench", "translate", "eval", "bench attention", "bench gemm"}) {
     const Ran ran = run(std::string(command) + " --help");
     EXPECT_EQ(ran.code, 0) << command;
     EXPECT_NE(ran.out.find("Usage: multihead " + std::string(command)), std::string::npos) << ran.out;

@@ -1,0 +1,118 @@
+// `multihead eval`: translations of a test set against those of people.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/one_line.h"
+#include "cli/progress.h"
+#include "cli/reference_file.h"
+#include "cli/search_flags.h"
+#include "cli/verbs.h"
+#include "multihead/base/parallel.h"
+#include "multihead/decode/translator.h"
+#include "multihead/io/durable_file.h"
+#include "multihead/train/bleu.h"
+#include "multihead/train/chrf.h"
+
+namespace mh::cli {
+namespace {
+
+constexpr const char* kEnd =
+    "\nFILE has lines of source, tab, reference; further references behind further tabs, or on lines with the same\n"
+    "source. Scores are those of sacreBLEU with the signatures printed beside them.\n"
+    "\n"
+    "  multihead eval models/en-de data/tatoeba/test.en-de.tsv --beam 4";
+
+// Sentences between two looks at the progress.
+constexpr size_t kRound = 512;
+
+struct Choice {
+  std::string model, file, output;
+  SearchFlags flags;
+  bool json = false;
+};
+
+struct Result {
+  std::vector<std::string> texts;
+  int64_t tokens = 0, cut = 0;
+  double seconds = 0;
+};
+
+Result translate_all(const Choice& choice, const std::vector<std::string>& sources) {
+  const Translator translator = Translator::load(choice.model, choice.flags.compute());
+  Progress progress("sentences", choice.json);
+  Result result;
+  const auto begin = std::chrono::steady_clock::now();
+  for (size_t first = 0; first < sources.size(); first += kRound) {
+    progress.at(static_cast<int64_t>(first), static_cast<int64_t>(sources.size()));
+    const size_t last = std::min(sources.size(), first + kRound);
+    const std::vector<std::string> some(sources.begin() + static_cast<std::ptrdiff_t>(first),
+                                        sources.begin() + static_cast<std::ptrdiff_t>(last));
+    for (const Translation& translation : translator.translate(some, choice.flags.search)) {
+      result.texts.push_back(translation.text());
+      result.tokens += static_cast<int64_t>(translation.candidates.front().token_scores.size());
+      result.cut += translation.cut;
+    }
+  }
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return result;
+}
+
+void write_texts(const std::string& path, const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += one_line(text) + "\n";
+  write_durably(path, all);
+}
+
+int run(Choice choice) {
+  choice.flags.settle();
+  const ReferenceFile set = read_references(choice.file);
+  const Result result = translate_all(choice, set.sources);
+  if (!choice.output.empty()) write_texts(choice.output, result.texts);
+  const auto bleu_score = bleu(result.texts, set.references);
+  const auto chrf_score = chrf(result.texts, set.references);
+  const double rate = static_cast<double>(set.sources.size()) / result.seconds;
+  if (choice.json) {
+    const nlohmann::ordered_json out{{"sentences", set.sources.size()},
+                                     {"bleu", bleu_score.score},
+                                     {"bleu_signature", bleu_score.signature},
+                                     {"chrf", chrf_score.score},
+                                     {"chrf_signature", chrf_score.signature},
+                                     {"beam", choice.flags.search.beam},
+                                     {"tokens", result.tokens},
+                                     {"cut", result.cut},
+                                     {"seconds", result.seconds},
+                                     {"threads", threads()}};
+    fmt::print("{}\n", out.dump(2));
+    return kDone;
+  }
+  fmt::print("BLEU {:.2f}  {}\nchrF {:.2f}  {}\n", bleu_score.score, bleu_score.signature, chrf_score.score,
+             chrf_score.signature);
+  fmt::print("{} sentences, beam {}, {:.1f} sentences/s on {} threads\n", set.sources.size(), choice.flags.search.beam,
+             rate, threads());
+  if (result.cut > 0) fmt::print("{} sentences were too long for the model and cut\n", result.cut);
+  return kDone;
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, int& code) {
+  CLI::App* verb = app.add_subcommand("eval", "score the translations of a test set: BLEU and chrF");
+  verb->set_help_flag("-h,--help", "print this help");
+  auto choice = std::make_shared<Choice>();
+  verb->add_option("model", choice->model, "folder of the model")->type_name("MODEL")->required();
+  verb->add_option("file", choice->file, "sentences and references")->type_name("FILE.tsv")->required();
+  verb->add_option("--output", choice->output, "write the translations to this file, one a line")->type_name("FILE");
+  verb->add_flag("--json", choice->json, "print JSON: scores, signatures, time");
+  choice->flags.add_to(*verb);
+  verb->footer(kEnd);
+  verb->callback([choice, &code] { code = run(*choice); });
+}
+
+}  // namespace mh::cli

@@ -1,0 +1,39 @@
+// Looking for the model that comes with the project.
+#include "cli/model_folder.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "multihead/base/error.h"
+
+namespace mh::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+constexpr const char* kShipped = "models/en-de";
+
+bool is_model(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::is_regular_file(folder / "model.safetensors", ignored);
+}
+
+}  // namespace
+
+std::string model_folder(const std::string& named) {
+  if (!named.empty()) return named;
+  const char* wanted = std::getenv("MULTIHEAD_MODEL");
+  if (wanted && *wanted) return wanted;
+  if (is_model(kShipped)) return kShipped;
+  std::error_code ignored;
+  for (fs::path at = fs::read_symlink("/proc/self/exe", ignored).parent_path(); at.has_relative_path();
+       at = at.parent_path()) {
+    for (const fs::path& folder : {at / kShipped, at / "share/multihead" / kShipped}) {
+      if (is_model(folder)) return folder.string();
+    }
+  }
+  fail(ErrorKind::io,
+       "no model is named, and {} is neither in this folder nor beside the program; name a model's folder", kShipped);
+}
+
+}  // namespace mh::cli

@@ -1,0 +1,64 @@
+// Flags, their words and their ranges.
+#include "cli/search_flags.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <optional>
+
+#include "multihead/base/error.h"
+#include "multihead/base/parallel.h"
+
+namespace mh::cli {
+
+namespace {
+
+std::optional<double> number_of(std::string_view text) {
+  double number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && stop == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+
+LengthPenalty penalty_of(const std::string& text) {
+  const size_t colon = text.find(':');
+  const std::string kind = text.substr(0, colon);
+  const std::optional<double> alpha = colon == std::string::npos ? std::nullopt : number_of(text.substr(colon + 1));
+  const bool whole = colon == std::string::npos || alpha;
+  if (whole && kind == "power") return PowerPenalty{alpha.value_or(PowerPenalty{}.alpha)};
+  if (whole && kind == "gnmt") return GnmtPenalty{alpha.value_or(GnmtPenalty{}.alpha)};
+  fail(ErrorKind::invalid_argument, "--length-penalty is '{}'; expected power[:ALPHA] or gnmt[:ALPHA]", text);
+}
+
+}  // namespace
+
+void SearchFlags::add_to(CLI::App& verb) {
+  WritingRules& rules = search.rules;
+  const auto count = [&](const char* flag, auto& place, const char* about, int64_t low = 1) {
+    verb.add_option(flag, place, about)->type_name("N")->check(CLI::Range(low, int64_t{1} << 30).description(""));
+  };
+  count("--beam", search.beam, "hypotheses kept while searching (4); 1 is greedy and fastest");
+  verb.add_option("--length-penalty", penalty,
+                  "what log p is divided by: power[:ALPHA] (length^ALPHA; power:1) or gnmt[:ALPHA]")
+      ->type_name("KIND");
+  verb.add_option("--patience", search.patience, "search on until patience times beam hypotheses are finished (1)")
+      ->type_name("X");
+  count("--max-length", rules.max_length,
+        "most tokens of a translation; else 2 per source token + 12, and the model's");
+  count("--min-length", rules.min_length, "fewest tokens of a translation (0)", 0);
+  verb.add_option("--repetition-penalty", rules.repetition_penalty, "above 1: words already written become less likely")
+      ->type_name("X");
+  count("--no-repeat", rules.no_repeat_ngram, "no N tokens in a row stand twice (0: they may)", 0);
+  count("--batch", search.batch.tokens, "tokens translated together (4096); changes no result");
+  verb.add_option("--precision", precision, "of the products: f32, or bf16 (faster where the machine has AMX)")
+      ->type_name("TYPE")
+      ->check(CLI::IsMember({"f32", "bf16"}).description(""));
+  verb.add_option("--threads", threads, "threads to use, over MH_THREADS")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024).description(""));
+}
+
+void SearchFlags::settle() {
+  search.penalty = penalty_of(penalty);
+  if (threads > 0) set_threads(threads);
+}
+
+}  // namespace mh::cli

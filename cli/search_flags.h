@@ -1,0 +1,28 @@
+// The flags of beam search, for every verb that translates.
+#pragma once
+
+#include <string>
+
+#include "multihead/base/dtype.h"
+#include "multihead/decode/options.h"
+
+namespace CLI {
+class App;
+}
+
+namespace mh::cli {
+
+struct SearchFlags {
+  SearchOptions search{};
+  std::string penalty = "power:1";
+  std::string precision = "f32";
+  int threads = 0;
+
+  // Adds the flags to `verb`; this must outlive it.
+  void add_to(CLI::App& verb);
+  // Puts --length-penalty in its place and sets the number of threads. Throws: invalid_argument.
+  void settle();
+  DType compute() const { return precision == "bf16" ? DType::bf16 : DType::f32; }
+};
+
+}  // namespace mh::cli

@@ -1,0 +1,59 @@
+// `multihead eval` as users run it.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "multihead/train/bleu.h"
+#include "tests/cli/run_program.h"
+#include "tests/decode/tiny_translator.h"
+#include "tests/harness/temporary_folder.h"
+
+namespace mh {
+namespace {
+
+using cli::in_quotes;
+using cli::Ran;
+using cli::run;
+
+class Eval : public cli::Program {
+ protected:
+  void SetUp() override {
+    Program::SetUp();
+    if (IsSkipped()) return;
+    test::write_translator(folder_.path());
+    put_text(folder_ / "set.tsv", "the cat sat\tx\na dog\ty\n");
+  }
+  Ran eval(const std::string& file, const std::string& flags = "", bool both = false) {
+    return run("eval " + in_quotes(folder_.path()) + " " + in_quotes(folder_ / file) + " " + flags, both);
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(Eval, TranslationsAreScoredAgainstAllReferences) {
+  const Ran first = eval("set.tsv", "--output " + in_quotes(folder_ / "out.txt"));
+  ASSERT_EQ(first.code, 0);
+  const std::string out = text_of(folder_ / "out.txt");
+  ASSERT_EQ(std::count(out.begin(), out.end(), '\n'), 2);
+  // The first is right by its second reference, the second by its first.
+  const size_t middle = out.find('\n');
+  put_text(folder_ / "same.tsv", "the cat sat\twrong\t" + out.substr(0, middle) + "\na dog\t" + out.substr(middle + 1));
+  const Ran ran = eval("same.tsv", "--json");
+  ASSERT_EQ(ran.code, 0);
+  const auto json = nlohmann::json::parse(ran.out);
+  const std::string texts[] = {out.substr(0, middle), out.substr(middle + 1, out.size() - middle - 2)};
+  EXPECT_NEAR(json.at("bleu"), bleu({texts[0], texts[1]}, {{"wrong", texts[0]}, {texts[1]}}).score, 1e-9);
+  EXPECT_NEAR(json.at("chrf"), 100, 1e-9);
+  EXPECT_EQ(json.at("sentences"), 2);
+  EXPECT_EQ(json.at("bleu_signature").get<std::string>().substr(0, 10), "nrefs:var|");
+  EXPECT_NE(first.out.find("BLEU 0"), std::string::npos) << first.out;
+}
+
+TEST_F(Eval, WrongCallsGetOneSentence) {
+  EXPECT_EQ(eval("none.tsv").code, 1);
+  EXPECT_EQ(run("eval").code, 2);
+  const Ran ran = eval("set.tsv", "--output /nowhere/out.txt", true);
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE(ran.out.find("/nowhere"), std::string::npos) << ran.out;
+}
+
+}  // namespace
+}  // namespace mh

@@ -1,0 +1,150 @@
+// `multihead translate` as users run it.
+#include <algorithm>
+#include <sstream>
+#include <vector>
+
+#include "tests/cli/run_program.h"
+#include "tests/decode/tiny_translator.h"
+#include "tests/harness/temporary_folder.h"
+
+namespace mh {
+namespace {
+
+using cli::in_quotes;
+using cli::Ran;
+using cli::run;
+
+class Translate : public cli::Program {
+ protected:
+  void SetUp() override {
+    Program::SetUp();
+    if (!IsSkipped()) test::write_translator(folder_.path());
+  }
+  // Lines given as printf writes them.
+  Ran translate(const std::string& lines, const std::string& flags = "", bool both = false) {
+    return run("translate " + in_quotes(folder_.path()) + " " + flags, both, "printf " + in_quotes(lines) + " |");
+  }
+  static std::vector<std::string> split(const std::string& text, char at = '\n') {
+    std::vector<std::string> parts;
+    std::istringstream in(text);
+    for (std::string part; std::getline(in, part, at);) parts.push_back(part);
+    return parts;
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(Translate, EveryLineInIsALineOut) {
+  const Ran ran = translate("the cat\\n\\na dog\\nthe mat");
+  EXPECT_EQ(ran.code, 0);
+  const auto lines = split(ran.out);
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[1], "");
+  EXPECT_FALSE(lines[0].empty());
+  EXPECT_EQ(translate("").out, "");
+  EXPECT_EQ(translate("").code, 0);
+}
+
+TEST_F(Translate, BatchAndThreadsChangeNothing) {
+  std::string text;
+  for (int n = 0; n < 40; ++n) text += std::string(n % 7, 'a') + " cat sat on\\n";
+  const std::string wanted = translate(text, "--scores").out;
+  EXPECT_EQ(translate(text, "--scores --batch 1 --threads 1").out, wanted);
+  EXPECT_EQ(translate(text, "--scores --batch 100 --threads 3").out, wanted);
+}
+
+TEST_F(Translate, ColumnsAreNumberScoreTextPairs) {
+  const Ran ran = translate("the cat sat\\na dog\\n", "--nbest 3 --beam 3 --scores --alignments");
+  EXPECT_EQ(ran.code, 0);
+  const auto lines = split(ran.out);
+  ASSERT_EQ(lines.size(), 6u) << ran.out;
+  double before = 0;
+  for (size_t n = 0; n < 6; ++n) {
+    const auto columns = split(lines[n], '\t');
+    ASSERT_EQ(columns.size(), 4u) << lines[n];
+    EXPECT_EQ(columns[0], n < 3 ? "1" : "2");
+    const double score = std::stod(columns[1]);
+    EXPECT_LT(score, 0);
+    if (n % 3 > 0) {
+      EXPECT_LE(score, before);
+    }
+    before = score;
+    const auto words = split(columns[2], ' ');
+    for (const std::string& pair : split(columns[3], ' ')) {
+      int i = -1, j = -1;
+      EXPECT_EQ(std::sscanf(pair.c_str(), "%d-%d", &i, &j), 2) << pair;
+      EXPECT_TRUE(i >= 0 && i < (n < 3 ? 3 : 2)) << pair;
+      EXPECT_TRUE(j >= 0 && j < static_cast<int>(words.size())) << pair;
+    }
+  }
+}
+
+TEST_F(Translate, SamplesDependOnTheSeedAndTheLineAlone) {
+  const std::string text = "the cat\\nthe cat\\nthe cat\\n";
+  const std::string one = translate(text, "--sample --temperature 2 --seed 3").out;
+  EXPECT_EQ(translate(text, "--sample --temperature 2 --seed 3 --batch 1").out, one);
+  EXPECT_NE(translate(text, "--sample --temperature 2 --seed 4").out, one);
+  const auto lines = split(one);
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_NE(lines[0], lines[1]);
+}
+
+TEST_F(Translate, DrawsAttention) {
+  const Ran ran = translate("the cat sat\\n", "--attention");
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_NE(ran.out.find("cat"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("</s>"), std::string::npos);
+  EXPECT_NE(ran.out.find("▒"), std::string::npos);
+  EXPECT_EQ(ran.out.find('\033'), std::string::npos);  // no colours into a pipe
+  EXPECT_NE(translate("the cat sat\\n", "--attention --layer 1 --head 2").out, ran.out);
+}
+
+TEST_F(Translate, ALineTooLongIsCutAndSaid) {
+  const Ran ran = run("translate " + in_quotes(folder_.path()), true,
+                      "(printf 'a dog\\n'; head -c 3000000 /dev/zero | tr '\\0' x; printf '\\na dog\\n') |");
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_NE(ran.out.find("line 2 is too long for the model (3000000 bytes)"), std::string::npos) << ran.out;
+  const auto lines = split(ran.out);
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines.front(), lines.back());
+}
+
+TEST_F(Translate, BrokenBytesAreReplaced) {
+  EXPECT_EQ(translate("the \\377 cat\\n").out, translate("the \\357\\277\\275 cat\\n").out);
+}
+
+TEST_F(Translate, SaysHowFastItWas) {
+  const Ran ran = translate("a dog\\nthe cat\\n", "--time", true);
+  EXPECT_NE(ran.out.find("2 sentences, "), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("sentences/s"), std::string::npos);
+}
+
+TEST_F(Translate, FindsTheModelOfTheEnvironment) {
+  const Ran ran = run("translate", false, "echo a dog | MULTIHEAD_MODEL=" + in_quotes(folder_.path()));
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.out, translate("a dog\\n").out);
+}
+
+TEST_F(Translate, WrongCallsGetOneSentence) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"--nbest 5 --beam 4", "n_best 5"},
+      {"--beam 64", "beam of 64"},
+      {"--length-penalty x", "power[:ALPHA]"},
+      {"--length-penalty power:", "power[:ALPHA]"},
+      {"--layer 3", "2 layers"},
+      {"--head 4", "3 heads"},
+      {"--sample --temperature 0", "temperature"},
+  };
+  for (const auto& [flags, part] : wrong) {
+    const Ran ran = translate("a dog\\n", flags, true);
+    EXPECT_EQ(ran.code, 1) << flags;
+    EXPECT_NE(ran.out.find(part), std::string::npos) << ran.out;
+    EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1) << ran.out;
+  }
+  const Ran none = run("translate /nowhere", true, "echo x |");
+  EXPECT_EQ(none.code, 1);
+  EXPECT_NE(none.out.find("/nowhere/tokenizer.json"), std::string::npos) << none.out;
+  EXPECT_EQ(translate("a\\n", "--beam 0").code, 2);
+}
+
+}  // namespace
+}  // namespace mh
