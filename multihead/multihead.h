@@ -54,5 +54,6 @@
 #include "multihead/train/stepper.h"
 #include "multihead/train/bleu.h"
 #include "multihead/train/chrf.h"
+#include "multihead/train/metrics_log.h"
 #include "multihead/ops/profile.h"
 #include "multihead/train/trainer.h"
