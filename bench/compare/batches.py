@@ -1,4 +1,6 @@
 """Sentence pairs as token ids, and the order in which `multihead train` takes them."""
+import itertools
+
 import numpy as np
 import torch
 
@@ -7,13 +9,15 @@ from seq2seq import BOS, EOS, PAD
 
 
 def read_columns(path, source_column, target_column):
-    """The two columns (counted from 1) of a file of tab-separated lines."""
+    """The two columns (counted from 1) of a file of tab-separated lines, without pairs that have an empty side."""
     sources, targets = [], []
     with open(path, encoding="utf-8", newline="\n") as lines:
         for line in lines:
-            fields = line.rstrip("\n").split("\t")
-            sources.append(fields[source_column - 1])
-            targets.append(fields[target_column - 1])
+            fields = line.rstrip("\r\n").split("\t")
+            source, target = fields[source_column - 1], fields[target_column - 1]
+            if source.strip() and target.strip():
+                sources.append(source)
+                targets.append(target)
     return sources, targets
 
 
@@ -85,3 +89,11 @@ class Pairs:
         if device != "cpu":
             source, given, labels = (x.pin_memory().to(device, non_blocking=True) for x in (source, given, labels))
         return source, given, labels, source == PAD if lengths.min() != lengths.max() else None
+
+    def stream(self, seed, window, budget, skip=0):
+        """Yields (rows, whether its epoch ends with it), epoch after epoch without end, from batch number `skip` on."""
+        for epoch in itertools.count():
+            batches = self.epoch(seed, epoch, window, budget)
+            for i in range(min(skip, len(batches)), len(batches)):
+                yield batches[i], i + 1 == len(batches)
+            skip = max(0, skip - len(batches))

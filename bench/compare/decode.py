@@ -6,7 +6,7 @@ from seq2seq import BOS, EOS, PAD
 
 
 def limit_of(source_tokens, max_length):
-    """How many tokens, </s> counted, a translation of so many source tokens may have at most."""
+    """How many tokens a translation of so many source tokens may have at most, </s> counted in both."""
     return min(max_length, 2 * source_tokens + 10)
 
 
@@ -81,8 +81,9 @@ def greedy(model, source, limits):
 def beam_search(model, source, limits, beam):
     """The best of what a beam found by score / length, </s> counted in both; ids without </s>.
 
-    Of the 2·beam best continuations those among the first `beam` that end are kept aside, the first `beam` others go on.
-    A sentence is over when no continuation can beat its best ended one: scores only fall, length is at most the limit.
+    As `multihead translate`: of all continuations those among the best `beam` that end are finished, the best `beam`
+    others go on. A sentence is done when `beam` are finished, when it has reached its limit, or when no continuation can
+    beat its best: scores only fall, and length is at most the limit.
     """
     sentences, most, device = len(source), int(limits.max()), source.device
     steps = Steps(model, source, beam, most)
@@ -90,6 +91,8 @@ def beam_search(model, source, limits, beam):
     score = torch.tensor([0.0] + [-torch.inf] * (beam - 1), device=device).repeat(sentences, 1)
     taken = torch.zeros(sentences, beam, 0, dtype=torch.int64, device=device)
     best = torch.full((sentences,), -torch.inf, device=device)
+    done = torch.zeros(sentences, dtype=torch.bool, device=device)
+    finished = torch.zeros(sentences, dtype=torch.int64, device=device)
     answers = [[] for _ in range(sentences)]
     first = torch.arange(sentences, device=device)[:, None] * beam
     for position in range(most):
@@ -98,17 +101,18 @@ def beam_search(model, source, limits, beam):
         parent, token = flat // log_p.shape[-1], flat % log_p.shape[-1]
         rows = torch.cat([taken.gather(1, parent[:, :, None].expand(-1, -1, position)), token[:, :, None]], 2)
         ends = token == EOS
-        last = (limits == position + 1)[:, None]
-        value = torch.where((ends | last)[:, :beam], found[:, :beam] / (position + 1), -torch.inf)
-        value, where = value.max(1)
-        better = (value > best) & (limits > position)
+        over = ends[:, :beam] | (limits == position + 1)[:, None]
+        value, where = torch.where(over, found[:, :beam] / (position + 1), -torch.inf).max(1)
+        better = (value > best) & ~done
         for i in better.nonzero()[:, 0].tolist():
             answers[i] = [t for t in rows[i, where[i]].tolist() if t != EOS]
         best = torch.where(better, value, best)
-        keep = torch.where(ends, -torch.inf, found).topk(beam, sorted=True)
-        score, parent = keep.values, parent.gather(1, keep.indices)
-        taken = rows.gather(1, keep.indices[:, :, None].expand(-1, -1, position + 1))
-        if ((score[:, 0] / limits <= best) | (limits <= position + 1)).all():
+        finished += over.sum(1)
+        score, going = torch.where(ends, -torch.inf, found).topk(beam)
+        parent = parent.gather(1, going)
+        taken = rows.gather(1, going[:, :, None].expand(-1, -1, position + 1))
+        done |= (finished >= beam) | (score[:, 0] / limits <= best) | (limits == position + 1)
+        if done.all():
             break
         ids = taken[:, :, -1].flatten()
         steps.follow((parent + first).flatten())

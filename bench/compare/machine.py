@@ -3,14 +3,29 @@ import importlib.metadata
 import os
 import pathlib
 import platform
+import re
 import resource
 
 
+def cpu_fields():
+    """The first processor's lines of /proc/cpuinfo."""
+    first = pathlib.Path("/proc/cpuinfo").read_text().split("\n\n")[0]
+    return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in first.splitlines())}
+
+
 def processor():
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.machine()
+    return cpu_fields().get("model name", platform.machine())
+
+
+def has_amx():
+    return "amx_bf16" in cpu_fields().get("flags", "").split()
+
+
+def slug():
+    """The name `multihead bench --record` gives this kind of machine."""
+    fields = cpu_fields()
+    name = re.sub("[^a-z0-9]+", "-", processor().lower()).strip("-")
+    return f"{name}-f{fields['cpu family']}-m{fields['model']}" if "cpu family" in fields else name
 
 
 def versions(device="cpu"):

@@ -1,0 +1,111 @@
+"""Three programs that translate with the same weights, each behind the same two calls: settings and run."""
+import re
+import subprocess
+import time
+
+import ctranslate2
+import torch
+from safetensors.torch import load_file
+
+import decode
+from seq2seq import EOS, Seq2Seq
+
+MAX_LENGTH = 256
+
+
+class Ours:
+    """The program itself: text in, text out. Batched it says itself how fast it was, loading the model apart; one at a
+    time, it gets a line when it has answered the last, and the way through the pipe is counted."""
+    name = "multihead f32"
+
+    def __init__(self, program, folder, threads):
+        self.program, self.folder, self.threads = program, folder, threads
+
+    def settings(self, alone):
+        return [{"alone": True, "threads": n} for n in sorted({1, self.threads})] if alone else [
+            {"alone": False, "threads": self.threads}]
+
+    def run(self, texts, beam, setting):
+        command = [self.program, "translate", self.folder, "--beam", beam, "--precision", "f32", "--threads",
+                   setting["threads"], "--time"]
+        command = list(map(str, command))
+        return (self.one_by_one if setting["alone"] else self.together)(command, texts)
+
+    def together(self, command, texts):
+        done = subprocess.run(command, input="".join(text + "\n" for text in texts), text=True, capture_output=True)
+        rate = re.search(r"([\d.]+) sentences/s", done.stderr)
+        if done.returncode != 0 or not rate:
+            raise SystemExit(f"translate_speed: `{' '.join(command)}` failed: {done.stderr.strip()}")
+        return done.stdout.split("\n")[:-1], len(texts) / float(rate[1])
+
+    def one_by_one(self, command, texts):
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              text=True) as process:
+            def ask(text):
+                process.stdin.write(text + "\n")
+                process.stdin.flush()
+                return process.stdout.readline().rstrip("\n")
+
+            ask(texts[0])  # by now the model is loaded
+            began = time.perf_counter()
+            found = [ask(text) for text in texts]
+            seconds = time.perf_counter() - began
+            process.stdin.close()
+        if process.returncode != 0:
+            raise SystemExit(f"translate_speed: `{' '.join(command)}` failed")
+        return found, seconds
+
+
+class CTranslate2:
+    """Tokens in, tokens out: what it takes to make them of text is not counted."""
+    name = "CTranslate2 f32"
+
+    def __init__(self, converted, tokenizer, threads):
+        self.path, self.tokenizer, self.threads, self.open = str(converted), tokenizer, threads, {}
+
+    def settings(self, alone):
+        n = self.threads
+        if alone:
+            return [{"inter": 1, "intra": i, "batch": 1} for i in sorted({1, n})]
+        return [{"inter": inter, "intra": intra, "batch": batch} for batch in (16, 32, 64)
+                for inter, intra in sorted({(n, 1), (1, n)})]
+
+    def translator(self, setting):
+        key = setting["inter"], setting["intra"]
+        if key not in self.open:
+            self.open[key] = ctranslate2.Translator(self.path, compute_type="float32", inter_threads=key[0],
+                                                    intra_threads=key[1])
+        return self.open[key]
+
+    def run(self, texts, beam, setting):
+        translator = self.translator(setting)
+        tokens = [e.tokens for e in self.tokenizer.encode_batch(texts, add_special_tokens=False)]
+        groups = [[t] for t in tokens] if setting["batch"] == 1 else [tokens]
+        began = time.perf_counter()
+        found = [result for group in groups
+                 for result in translator.translate_batch(group, beam_size=beam, max_batch_size=setting["batch"],
+                                                          max_decoding_length=MAX_LENGTH, length_penalty=1)]
+        seconds = time.perf_counter() - began
+        return [[self.tokenizer.token_to_id(t) for t in result.hypotheses[0]] for result in found], seconds
+
+
+class PyTorch:
+    """The twin's own decoding: ids in, ids out, with cached keys and values."""
+    name = "PyTorch f32"
+
+    def __init__(self, folder, settings, tokenizer, threads):
+        self.tokenizer, self.threads = tokenizer, threads
+        self.model = Seq2Seq(settings["model"]).eval()
+        self.model.load_state_dict(load_file(folder / "model.safetensors"))
+
+    def settings(self, alone):
+        if alone:
+            return [{"threads": n, "batch": 1} for n in sorted({1, self.threads})]
+        return [{"threads": self.threads, "batch": batch} for batch in (32, 128)]
+
+    def run(self, texts, beam, setting):
+        torch.set_num_threads(setting["threads"])
+        sources = [e.ids + [EOS] for e in self.tokenizer.encode_batch(texts, add_special_tokens=False)]
+        began = time.perf_counter()
+        found = decode.translate(self.model, sources, beam=beam, batch=setting["batch"], max_length=MAX_LENGTH)
+        return found, time.perf_counter() - began
