@@ -9,10 +9,13 @@
 namespace mh::cli {
 
 std::string grouped(int64_t number) {
-  std::string text = fmt::format("{}", number);
-  const int64_t first = text.front() == '-' ? 1 : 0;
-  for (auto at = static_cast<int64_t>(text.size()) - 3; at > first; at -= 3) text.insert(static_cast<size_t>(at), ",");
-  return text;
+  const std::string digits = fmt::format("{}", number);
+  std::string out;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0 && digits[i - 1] != '-') out += ',';
+    out += digits[i];
+  }
+  return out;
 }
 
 std::string train_summary(const TrainConfig& config, const TrainStart& start) {
