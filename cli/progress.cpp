@@ -54,7 +54,7 @@ void Progress::say(std::string_view line) {
   wipe_bar();
   fmt::print(out_, "{}\n", line);
   std::fflush(out_);
-  last_ = {};  // the bar comes back with the next call
+  if (terminal_) last_ = {};  // the bar comes back with the next call
 }
 
 void Progress::draw_bar(int64_t done, int64_t total, std::string_view now) {

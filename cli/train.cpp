@@ -35,26 +35,27 @@ constexpr const char* kEnd =
     "saves\n"
     "and stops after the step at hand, with exit code 3; --resume goes on as if nothing had been.";
 
-int check_only(const TrainConfig& config, const TrainEvents& events) {
-  const DryRun dry = dry_run(config, events);
+int check_only(const TrainRequest& request) {
+  const DryRun dry = dry_run(request);
   fmt::print("first step  loss {:.3f}, {:.2f} s\ncheck: all is well; nothing was written\n", dry.loss, dry.seconds);
   return kDone;
 }
 
-int train_model(const Choice& choice, const TrainConfig& config, TrainView& view) {
+int train_model(TrainRequest request, TrainView& view) {
   const StopSignal signal;
-  TrainRequest request{.config = config, .resume = choice.resume, .profile = choice.profile, .events = view.events()};
   request.events.stop_requested = StopSignal::came;
   const TrainOutcome outcome = train(request);
   view.finish();
-  if (choice.profile) print_profile(outcome.profile, outcome.profiled_steps, outcome.profiled_seconds);
+  if (request.profile) print_profile(outcome.profile, outcome.profiled_steps, outcome.profiled_seconds);
   if (outcome.stopped) {
-    fmt::print("stopped after step {}; to go on: multihead train {} --resume\n", grouped(outcome.steps), choice.config);
+    fmt::print("stopped after step {}; to go on: multihead train {}/config.toml --resume\n", grouped(outcome.steps),
+               outcome.folder);
     return kStopped;
   }
-  fmt::print("trained {} steps{}: {}\n", grouped(outcome.steps),
-             config.data.valid.empty() ? "" : fmt::format(", best validation loss {:.4f}", outcome.best_validation),
-             outcome.folder);
+  fmt::print(
+      "trained {} steps{}: {}\n", grouped(outcome.steps),
+      request.config.data.valid.empty() ? "" : fmt::format(", best validation loss {:.4f}", outcome.best_validation),
+      outcome.folder);
   return kDone;
 }
 
@@ -69,7 +70,9 @@ int run(const Choice& choice) {
   const TrainConfig config = read_config(choice.config, overrides);
   if (config.train.threads > 0) set_threads(static_cast<int>(config.train.threads));
   TrainView view(config, choice.quiet);
-  return choice.check ? check_only(config, view.events()) : train_model(choice, config, view);
+  const TrainRequest request{
+      .config = config, .resume = choice.resume, .profile = choice.profile, .events = view.events()};
+  return choice.check ? check_only(request) : train_model(request, view);
 }
 
 }  // namespace
@@ -84,10 +87,9 @@ void add_train(CLI::App& app, int& code) {
                    "a key of the configuration, over what the file says; may be given again")
       ->type_name("key=value")
       ->allow_extra_args(false);
-  CLI::Option* resume = verb->add_flag("--resume", choice->resume,
-                                       "go on from the newest checkpoint of train.output; begin where there is none");
-  verb->add_flag("--check", choice->check, "read configuration and data, try one step, write nothing, and stop")
-      ->excludes(resume);
+  verb->add_flag("--resume", choice->resume,
+                 "go on from the newest checkpoint of train.output; begin where there is none");
+  verb->add_flag("--check", choice->check, "read configuration and data, try one step, write nothing, and stop");
   verb->add_flag("--profile", choice->profile, "print where the time of a step goes, at the end");
   verb->add_flag("--keys", choice->keys, "print every key with its default and meaning, as Markdown, and stop");
   verb->add_option("--threads", choice->threads, "threads to compute with, as --set train.threads=N")

@@ -71,6 +71,10 @@ void check_config(const TrainConfig& config);
 // Every key with what it means as a comment. Reads back to the same config.
 std::string to_toml(const TrainConfig& config);
 
+// "model.width was 256 and is 512" for every key that has another value, without those that change nothing in what is
+// learned: train.output, save_every, keep and threads.
+std::vector<std::string> config_changes(const TrainConfig& before, const TrainConfig& now);
+
 // docs/configuration.md: every key, what it may hold, its default and its meaning.
 std::string configuration_page();
 

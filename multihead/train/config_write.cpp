@@ -54,6 +54,18 @@ std::string to_toml(const TrainConfig& config) {
   return out;
 }
 
+std::vector<std::string> config_changes(const TrainConfig& before, const TrainConfig& now) {
+  std::vector<std::string> out;
+  for (const detail::ConfigKey& key : detail::config_keys()) {
+    const std::string path = key.path();
+    if (path == "train.output" || path == "train.save_every" || path == "train.keep" || path == "train.threads")
+      continue;
+    const std::string was = detail::value_text(key.value(before)), is = detail::value_text(key.value(now));
+    if (was != is) out.push_back(fmt::format("{} was {} and is {}", path, was, is));
+  }
+  return out;
+}
+
 std::string configuration_page() {
   std::string out =
       "# Configuration\n"

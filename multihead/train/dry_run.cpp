@@ -10,10 +10,12 @@
 
 namespace mh {
 
-DryRun dry_run(const TrainConfig& given, const TrainEvents& events) {
-  check_config(given);
-  TrainConfig config = given;
-  const Corpus corpus = read_corpus(config, events);
+DryRun dry_run(const TrainRequest& request) {
+  const TrainEvents& events = request.events;
+  TrainConfig config = request.config;
+  check_config(config);
+  const bool has_run = detail::holds_run(config, request.resume);
+  const Corpus corpus = read_corpus(config, events, has_run ? config.train.output + "/tokenizer.json" : "");
   config.model.vocabulary = corpus.tokenizer.size();
   Loader loader(corpus.train, detail::loader_options(config));
   const int64_t steps = detail::planned_steps(config, loader);

@@ -1,8 +1,7 @@
 // A run up to its first step, with nothing written: what `multihead train --check` does.
 #pragma once
 
-#include "multihead/train/config.h"
-#include "multihead/train/events.h"
+#include "multihead/train/trainer.h"
 
 namespace mh {
 
@@ -12,8 +11,8 @@ struct DryRun {
   double seconds = 0;  // the step took
 };
 
-// Reads the data and takes the step. on_start, on_message and on_wait are called. Throws: as read_corpus, check_config
-// and the model do.
-DryRun dry_run(const TrainConfig& config, const TrainEvents& events = {});
+// Reads the data and takes the first step with fresh weights, whether or not there is a run to resume; on_start,
+// on_message and on_wait are called. Throws: as train.
+DryRun dry_run(const TrainRequest& request);
 
 }  // namespace mh

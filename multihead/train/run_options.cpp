@@ -2,6 +2,7 @@
 #include "multihead/train/run_options.h"
 
 #include "multihead/base/error.h"
+#include "multihead/io/checkpoint.h"
 
 namespace mh::detail {
 
@@ -34,6 +35,15 @@ int64_t planned_steps(const TrainConfig& config, const Loader& loader) {
   check(steps > 0, "train: the pairs make no whole step; expected more of them, or train.accumulate below {}",
         config.train.accumulate);
   return steps;
+}
+
+std::string checkpoint_folder(const TrainConfig& config) { return config.train.output + "/checkpoints"; }
+
+bool holds_run(const TrainConfig& config, bool resume) {
+  const bool holds = !list_checkpoints(checkpoint_folder(config)).empty();
+  check(resume || !holds, "train: {} holds a run already; expected --resume to go on with it, or another train.output",
+        config.train.output);
+  return holds;
 }
 
 TrainStart train_start(const Corpus& corpus, const Stepper& stepper, int64_t steps) {

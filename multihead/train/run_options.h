@@ -15,6 +15,10 @@ StepperOptions stepper_options(const TrainConfig& config, int64_t steps);
 // Throws: invalid_argument where the pairs make no whole step.
 int64_t planned_steps(const TrainConfig& config, const Loader& loader);
 
+// Whether train.output holds the checkpoints of a run. Throws: invalid_argument where it does and `resume` is false.
+bool holds_run(const TrainConfig& config, bool resume);
+std::string checkpoint_folder(const TrainConfig& config);
+
 TrainStart train_start(const Corpus& corpus, const Stepper& stepper, int64_t steps);
 
 }  // namespace mh::detail

@@ -46,7 +46,7 @@ class Run {
   void say(const std::string& text) const {
     if (request_.events.on_message) request_.events.on_message(text);
   }
-  std::string checkpoints() const { return folder_ + "/checkpoints"; }
+  std::string checkpoints() const { return detail::checkpoint_folder(config_); }
   std::string model_path() const { return folder_ + "/model.safetensors"; }
 
   const TrainRequest& request_;
@@ -67,9 +67,7 @@ class Run {
 Run::Run(const TrainRequest& request) : request_(request), config_(request.config), folder_(config_.train.output) {
   check_config(config_);
   if (config_.train.threads > 0) set_threads(static_cast<int>(config_.train.threads));
-  const bool has_run = !list_checkpoints(checkpoints()).empty();
-  check(request.resume || !has_run,
-        "train: {} holds a run already; expected --resume to go on with it, or another train.output", folder_);
+  const bool has_run = detail::holds_run(config_, request.resume);
   corpus_ = read_corpus(config_, request.events, request.resume && has_run ? folder_ + "/tokenizer.json" : "");
   config_.model.vocabulary = corpus_.tokenizer.size();
   loader_ = std::make_unique<Loader>(corpus_.train, detail::loader_options(config_));
@@ -95,8 +93,9 @@ void Run::resume() {
   const std::optional<Checkpoint> found = load_newest_checkpoint(checkpoints(), &warnings);
   for (const std::string& warning : warnings) say(warning);
   const TrainingState old = TrainingState::from_json(found->state, checkpoints());
-  if (old.config != state_.config)
-    say("train: the configuration differs from the one the run began with; what follows is not that run continued");
+  const auto changes = config_changes(parse_config(old.config, checkpoints()), config_);
+  if (!changes.empty())
+    say(fmt::format("train: this goes on otherwise than the run would have: {}", fmt::join(changes, ", ")));
   stepper_->restore(found->tensors, old.steps, old.updates);
   loader_->seek(old.position);
   const std::string config = state_.config;

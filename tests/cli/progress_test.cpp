@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <thread>
 
@@ -35,9 +36,11 @@ class Terminal {
   std::string text() {
     std::fclose(file_);
     file_ = nullptr;
-    std::string out(65536, '\0');
-    const ssize_t got = read(outer_, out.data(), out.size());
-    out.resize(got > 0 ? static_cast<size_t>(got) : 0);
+    std::string out;
+    std::array<char, 4096> part{};
+    // What was written arrives in pieces; the error behind it says that nobody can write any more.
+    for (ssize_t got; (got = read(outer_, part.data(), part.size())) > 0;)
+      out.append(part.data(), static_cast<size_t>(got));
     return out;
   }
 

@@ -153,6 +153,19 @@ TEST(Config, WhatIsWrittenReadsBack) {
   }
 }
 
+TEST(Config, ChangesAreNamedUnlessNothingLearnedDependsOnThem) {
+  TrainConfig before, now;
+  now.train.threads = 3;
+  now.train.output = "elsewhere";
+  now.train.keep = now.train.save_every = 9;
+  EXPECT_TRUE(config_changes(before, now).empty());
+  now.model.width = 512;
+  now.optimizer.schedule = ScheduleKind::linear;
+  EXPECT_EQ(config_changes(before, now),
+            (std::vector<std::string>{"model.width was 256 and is 512",
+                                      "optimizer.schedule was \"cosine\" and is \"linear\""}));
+}
+
 TEST(Config, DefaultsFitTheirOwnKeys) {
   for (const detail::ConfigKey& key : detail::config_keys()) {
     TrainConfig config;
@@ -163,17 +176,21 @@ TEST(Config, DefaultsFitTheirOwnKeys) {
 
 TEST(Config, TheModelIsWrittenAsItsFileWritesIt) {
   TrainConfig config;
-  for (const detail::ConfigKey& key : detail::config_keys())
-    if (key.section == "model" && key.name != "kind") EXPECT_TRUE(change(key, config)) << key.path();
+  for (const detail::ConfigKey& key : detail::config_keys()) {
+    if (key.section == "model" && key.name != "kind") {
+      EXPECT_TRUE(change(key, config)) << key.path();
+    }
+  }
   const nlohmann::json file = nlohmann::json::parse(config_to_json(config.model));
   for (const detail::ConfigKey& key : detail::config_keys()) {
     if (key.section != "model") continue;
     ASSERT_TRUE(file.contains(key.name)) << key.path();
     const detail::ConfigValue value = key.value(config);
-    if (const auto* number = std::get_if<double>(&value))
+    if (const auto* number = std::get_if<double>(&value)) {
       EXPECT_EQ(file[key.name].get<float>(), static_cast<float>(*number)) << key.path();
-    else
+    } else {
       EXPECT_EQ(file[key.name].dump(), detail::value_text(value)) << key.path();
+    }
   }
 }
 
