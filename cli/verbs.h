@@ -20,5 +20,6 @@ void add_translate(CLI::App& app, int& code);
 void add_eval(CLI::App& app, int& code);
 void add_bench_train(CLI::App& bench, int& code);  // a table of `bench`
 void add_train(CLI::App& app, int& code);
+void add_tokenizer(CLI::App& app, int& code);
 
 }  // namespace mh::cli

@@ -1,45 +1,20 @@
 // Runs the program: exit codes, sentences, and the JSON that others read.
 #include <gtest/gtest.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 
-#ifndef MH_PROGRAM
-#define MH_PROGRAM ""
-#endif
+#include "tests/cli/run_program.h"
 
 namespace {
 
+using namespace mh::cli;
 using Json = nlohmann::json;
-
-struct Ran {
-  int code = -1;
-  std::string out;
-};
-
-std::string in_quotes(const std::string& text) { return "'" + text + "'"; }
-
-// stdout of the command line; with `both`, stderr too. `before` stands in front: "MH_THREADS=1".
-Ran run(const std::string& arguments, bool both = false, const std::string& before = "") {
-  const std::string command =
-      before + " " + in_quotes(MH_PROGRAM) + " " + arguments + (both ? " 2>&1" : " 2>/dev/null");
-  Ran ran;
-  FILE* pipe = popen(command.c_str(), "r");
-  if (!pipe) return ran;
-  std::array<char, 4096> buffer{};
-  for (size_t n; (n = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) ran.out.append(buffer.data(), n);
-  const int status = pclose(pipe);
-  ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return ran;
-}
 
 std::set<std::string> keys(const Json& object) {
   std::set<std::string> out;
@@ -47,15 +22,9 @@ std::set<std::string> keys(const Json& object) {
   return out;
 }
 
-class Program : public testing::Test {
- protected:
-  void SetUp() override {
-    if (std::string(MH_PROGRAM).empty()) GTEST_SKIP() << "built without the program";
-  }
-};
-
 TEST_F(Program, HelpOfEveryCommandSucceeds) {
-  for (const char* command : {"", "doctor", "selftest", "bench", "translate", "eval", "bench attention", "bench gemm"}) {
+  for (const char* command : {"", "doctor", "selftest", "bench", "translate", "eval", "bench attention", "bench gemm",
+                              "tokenizer", "tokenizer train", "tokenizer encode", "tokenizer decode"}) {
     const Ran ran = run(std::string(command) + " --help");
     EXPECT_EQ(ran.code, 0) << command;
     EXPECT_NE(ran.out.find("Usage: multihead " + std::string(command)), std::string::npos) << ran.out;

@@ -1,0 +1,234 @@
+// `multihead tokenizer`: trains a byte-level BPE tokenizer; turns lines of text into ids and back.
+#include "multihead/text/tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/progress.h"
+#include "cli/verbs.h"
+#include "multihead/base/error.h"
+#include "multihead/text/utf8.h"
+
+namespace mh::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct TrainChoice {
+  std::vector<std::string> files;
+  std::string out;
+  std::vector<size_t> columns;  // from 1; empty for all
+  bool no_prefix_space = false;
+  BpeOptions options;
+};
+
+struct CodeChoice {
+  std::string tokenizer;
+  bool tokens = false, time = false;
+};
+
+std::vector<std::string_view> fields(std::string_view line) {
+  std::vector<std::string_view> out;
+  while (true) {
+    const size_t tab = line.find('\t');
+    out.push_back(line.substr(0, tab));
+    if (tab == std::string_view::npos) return out;
+    line.remove_prefix(tab + 1);
+  }
+}
+
+void take_fields(std::string_view line, const std::vector<size_t>& columns, const std::string& place,
+                 std::vector<std::string>& texts) {
+  const std::vector<std::string_view> all = fields(line);
+  if (columns.empty()) texts.insert(texts.end(), all.begin(), all.end());
+  for (const size_t column : columns) {
+    check(column <= all.size(), "{}: this line has {} columns; --columns asks for number {}", place, all.size(),
+          column);
+    texts.emplace_back(all[column - 1]);
+  }
+}
+
+void read_texts(const std::string& path, const std::vector<size_t>& columns, std::vector<std::string>& texts) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail(ErrorKind::io, "tokenizer train: cannot open '{}': {}", path, std::strerror(errno));
+  std::string line;
+  for (int64_t number = 1; std::getline(file, line); ++number) {
+    const std::string place = fmt::format("tokenizer train: {}:{}", path, number);
+    const std::optional<size_t> fault = utf8_error(line);
+    check(!fault, "{}: byte {} of this line is not UTF-8; expected UTF-8 text", place, fault.value_or(0) + 1);
+    take_fields(line, columns, place, texts);
+  }
+  if (file.bad()) fail(ErrorKind::io, "tokenizer train: cannot read '{}': {}", path, std::strerror(errno));
+}
+
+int train(TrainChoice choice) {
+  std::vector<std::string> texts;
+  for (const std::string& path : choice.files) read_texts(path, choice.columns, texts);
+  const bool any = std::any_of(texts.begin(), texts.end(), [](const std::string& text) { return !text.empty(); });
+  check(any, "tokenizer train: there is no text in {}", fmt::join(choice.files, ", "));
+
+  choice.options.prefix_space = !choice.no_prefix_space;
+  Tokenizer tokenizer;
+  const Clock::time_point start = Clock::now();
+  {
+    Progress progress("tokens", false);
+    choice.options.progress = [&](int64_t done, int64_t total) { progress.at(done, total, "merging"); };
+    tokenizer = train_bpe(texts, choice.options);
+  }
+  tokenizer.save(choice.out);
+  fmt::print(stderr, "{}: {} tokens from {} texts in {:.2f} s\n", choice.out, tokenizer.size(), texts.size(),
+             std::chrono::duration<double>(Clock::now() - start).count());
+  return kDone;
+}
+
+// Each line of stdin through `turn`, which puts its answer into the second string, to stdout.
+void for_each_line(const char* verb, const std::function<void(const std::string&, std::string&)>& turn) {
+  std::ios::sync_with_stdio(false);
+  std::string line, answer;
+  while (std::getline(std::cin, line)) {
+    answer.clear();
+    turn(line, answer);
+    answer.push_back('\n');
+    if (std::fwrite(answer.data(), 1, answer.size(), stdout) != answer.size()) break;
+  }
+  if (std::cin.bad()) fail(ErrorKind::io, "{}: cannot read the input: {}", verb, std::strerror(errno));
+  if (std::fflush(stdout) != 0 || std::ferror(stdout))
+    fail(ErrorKind::io, "{}: cannot write the output: {}", verb, std::strerror(errno));
+}
+
+int64_t count_words(std::string_view line) {
+  int64_t words = 0;
+  bool inside = false;
+  for (const char c : line) {
+    const bool blank = c == ' ' || c == '\t';
+    words += !blank && !inside;
+    inside = !blank;
+  }
+  return words;
+}
+
+int encode(const CodeChoice& choice) {
+  const Tokenizer tokenizer = Tokenizer::load(choice.tokenizer);
+  std::vector<int32_t> ids;
+  int64_t words = 0;
+  Clock::duration spent{};
+  for_each_line("tokenizer encode", [&](const std::string& line, std::string& answer) {
+    ids.clear();
+    const Clock::time_point start = Clock::now();
+    tokenizer.encode(line, ids);
+    spent += Clock::now() - start;
+    if (choice.time) words += count_words(line);
+    auto out = std::back_inserter(answer);
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (i > 0) answer.push_back(' ');
+      if (choice.tokens) {
+        answer += tokenizer.token(ids[i]);
+      } else {
+        fmt::format_to(out, "{}", ids[i]);
+      }
+    }
+  });
+  const double seconds = std::chrono::duration<double>(spent).count();
+  if (choice.time)
+    fmt::print(stderr, "{} words in {:.3f} s: {:.2f} M words/s\n", words, seconds,
+               static_cast<double>(words) / std::max(seconds, 1e-9) * 1e-6);
+  return kDone;
+}
+
+void read_ids(std::string_view line, int64_t number, std::vector<int32_t>& ids) {
+  while (true) {
+    line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
+    if (line.empty()) return;
+    const std::string_view word = line.substr(0, line.find_first_of(" \t\r"));
+    int32_t id = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+    check(error == std::errc() && end == word.data() + word.size(),
+          "tokenizer decode: line {}: '{}' is no token id; expected numbers parted by spaces", number, word);
+    ids.push_back(id);
+    line.remove_prefix(word.size());
+  }
+}
+
+int decode(const CodeChoice& choice) {
+  const Tokenizer tokenizer = Tokenizer::load(choice.tokenizer);
+  std::vector<int32_t> ids;
+  int64_t number = 0;
+  for_each_line("tokenizer decode", [&](const std::string& line, std::string& answer) {
+    ids.clear();
+    read_ids(line, ++number, ids);
+    answer = tokenizer.decode(ids);
+  });
+  return kDone;
+}
+
+void add_trainer(CLI::App& app, int& code) {
+  CLI::App* verb = app.add_subcommand("train", "learn a byte-level BPE tokenizer from text files");
+  verb->set_help_flag("-h,--help", "print this help");
+  auto choice = std::make_shared<TrainChoice>();
+  BpeOptions& options = choice->options;
+  verb->add_option("FILES", choice->files, "UTF-8 text, a text each line; tabs part a line into texts")
+      ->required()
+      ->type_name("");
+  verb->add_option("--out", choice->out, "where the tokenizer goes")->required()->type_name("FILE");
+  verb->add_option("--vocabulary", options.vocabulary, "how many tokens, special tokens and bytes among them")
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_option("--columns", choice->columns, "the columns of text to learn from, as in 1,2; unset: all of them")
+      ->delimiter(',')
+      ->type_name("LIST")
+      ->check(CLI::Range(1, 1000000).description(""));
+  verb->add_flag("--lowercase", options.lowercase, "make all text lower-case");
+  const std::map<std::string, Normalisation> forms{
+      {"none", Normalisation::none}, {"nfc", Normalisation::nfc}, {"nfkc", Normalisation::nfkc}};
+  verb->add_option("--normalise", options.normalisation, "Unicode normalisation of all text: none, nfc or nfkc")
+      ->type_name("FORM")
+      ->transform(CLI::CheckedTransformer(forms).description(""));
+  verb->add_flag("--no-prefix-space", choice->no_prefix_space, "put no space before the first word of a text");
+  verb->add_option("--min-frequency", options.min_frequency, "merge pairs seen at least this often")
+      ->type_name("N")
+      ->capture_default_str();
+  verb->footer("\nWrites tokenizer.json in Hugging Face's format. Progress goes to stderr.");
+  verb->callback([choice, &code] { code = train(*choice); });
+}
+
+CLI::App* add_coder(CLI::App& app, const char* name, const char* about, const std::shared_ptr<CodeChoice>& choice) {
+  CLI::App* verb = app.add_subcommand(name, about);
+  verb->set_help_flag("-h,--help", "print this help");
+  verb->add_option("TOKENIZER", choice->tokenizer, "a tokenizer.json")->required()->type_name("");
+  return verb;
+}
+
+}  // namespace
+
+void add_tokenizer(CLI::App& app, int& code) {
+  CLI::App* verb = app.add_subcommand("tokenizer", "train a tokenizer; turn text into token ids and back");
+  verb->set_help_flag("-h,--help", "print this help");
+  add_trainer(*verb, code);
+
+  auto coding = std::make_shared<CodeChoice>();
+  CLI::App* coder = add_coder(*verb, "encode", "lines of text on stdin to lines of token ids on stdout", coding);
+  coder->add_flag("--tokens", coding->tokens, "print tokens instead of their ids");
+  coder->add_flag("--time", coding->time, "say on stderr how many words a second were encoded");
+  coder->footer("\nNo special tokens are added, and none are found in text: \"</s>\" is four signs.");
+  coder->callback([coding, &code] { code = encode(*coding); });
+
+  auto decoding = std::make_shared<CodeChoice>();
+  CLI::App* decoder = add_coder(*verb, "decode", "lines of token ids on stdin to lines of text on stdout", decoding);
+  decoder->footer("\nSpecial tokens are skipped.");
+  decoder->callback([decoding, &code] { code = decode(*decoding); });
+}
+
+}  // namespace mh::cli
