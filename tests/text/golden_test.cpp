@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string golden(const std::string& name) { return std::string(MH_TESTS_FOLDER "/text/golden/") + name; }
+std::string golden(const std::string& name) { return std::string(MH_TEST_DATA "/text/golden/") + name; }
 
 std::string content(const std::string& name) {
   std::ifstream file(golden(name), std::ios::binary);
