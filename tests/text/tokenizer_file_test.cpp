@@ -1,15 +1,13 @@
 // tokenizer.json: what is refused and in which words, and how a file is replaced.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "multihead/base/error.h"
 #include "multihead/text/tokenizer.h"
+#include "tests/harness/temporary_folder.h"
 
 namespace mh {
 namespace {
@@ -155,30 +153,20 @@ TEST(TokenizerFile, TokensOfNoBytesDecodeAsTheyAre) {
   EXPECT_EQ(Tokenizer::parse(file.dump(), "x").decode({static_cast<int32_t>(id)}), "two words");
 }
 
-class Folder : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string form = testing::TempDir() + "mh_tokenizer_XXXXXX";
-    ASSERT_NE(mkdtemp(form.data()), nullptr);
-    folder_ = form;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::filesystem::path folder_;
-};
-
-TEST_F(Folder, SavedAndLoadedIsTheSame) {
-  const std::string path = folder_ / "tokenizer.json";
+TEST(TokenizerFile, SavedAndLoadedIsTheSame) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "tokenizer.json";
   const Tokenizer tokenizer = train_bpe({"the the the dog"}, {.vocabulary = 270});
-  std::ofstream(path) << "something else";
+  put_text(path, "something else");
   tokenizer.save(path);
   const Tokenizer again = Tokenizer::load(path);
   EXPECT_EQ(again.json(), tokenizer.json());
   EXPECT_EQ(again.encode("the dog"), tokenizer.encode("the dog"));
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+  EXPECT_EQ(folder.files(), 1u);
 }
 
-TEST_F(Folder, AFileThatCannotBeReadOrWrittenIsNamed) {
+TEST(TokenizerFile, AFileThatCannotBeReadOrWrittenIsNamed) {
+  const TemporaryFolder folder;
   const auto kind_of = [](auto&& action) {
     try {
       action();
@@ -188,12 +176,12 @@ TEST_F(Folder, AFileThatCannotBeReadOrWrittenIsNamed) {
     return ErrorKind::internal;
   };
   const Tokenizer tokenizer = train_bpe({"a"});
-  EXPECT_EQ(kind_of([&] { Tokenizer::load(folder_ / "none.json"); }), ErrorKind::io);
-  EXPECT_EQ(kind_of([&] { Tokenizer::load(folder_); }), ErrorKind::io);
-  EXPECT_EQ(kind_of([&] { tokenizer.save(folder_ / "none" / "x.json"); }), ErrorKind::io);
-  EXPECT_EQ(kind_of([&] { tokenizer.save(folder_); }), ErrorKind::io);
+  EXPECT_EQ(kind_of([&] { Tokenizer::load(folder / "none.json"); }), ErrorKind::io);
+  EXPECT_EQ(kind_of([&] { Tokenizer::load(folder.path()); }), ErrorKind::io);
+  EXPECT_EQ(kind_of([&] { tokenizer.save(folder / "none/x.json"); }), ErrorKind::io);
+  EXPECT_EQ(kind_of([&] { tokenizer.save(folder.path()); }), ErrorKind::io);
   EXPECT_EQ(kind_of([&] { tokenizer.save("/dev/full/x"); }), ErrorKind::io);
-  EXPECT_FALSE(std::filesystem::exists(folder_.string() + ".part"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + ".part"));
 }
 
 }  // namespace
