@@ -7,6 +7,34 @@ namespace detail {
 
 namespace {
 
+constexpr const char* kAbove = R"(# Configuration
+
+The keys of the TOML file that `multihead train CONFIG.toml` reads. `multihead train --keys` prints this page, and a
+test keeps the two equal.
+
+A key that is not in the file has its default. A variable of the environment named `MULTIHEAD_<SECTION>_<KEY>`, such as
+`MULTIHEAD_MODEL_WIDTH=512`, goes over the file, and a flag `--set model.width=512` over both. A key that does not exist
+and a value that does not fit are refused, with the line. Paths count from the folder where the program is started. The
+configuration a run used, every key with its value, lies beside its model as `config.toml`.
+
+## Files of sentence pairs
+Lines of UTF-8 that end with `\n` or `\r\n`, in one of two forms: TSV, where source and target are two columns of a line
+and further columns are not read; or two files whose lines belong together. What is wrong with a line is dealt with by one
+rule each:
+
+| a line | what happens |
+|---|---|
+| with an empty side, or nothing but white space on it | left out, counted, said |
+| with a side that is not UTF-8 | left out, counted, said |
+| of more than 65536 bytes | left out, counted, said |
+| with more than `data.max_length` tokens on a side | left out, counted, said |
+| without a column that is to be read | refused, with its number |
+
+An empty file, a file without a pair that is left, and two files with different numbers of lines are refused. Nothing is
+changed in the files, and nothing made from them is kept outside `train.output`. `multihead train CONFIG.toml --check`
+reads it all, tries one step and writes nothing.
+)";
+
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -67,20 +95,7 @@ std::vector<std::string> config_changes(const TrainConfig& before, const TrainCo
 }
 
 std::string configuration_page() {
-  std::string out =
-      "# Configuration\n"
-      "\n"
-      "The keys of the TOML file that `multihead train CONFIG.toml` reads. `multihead train --keys` prints this page, "
-      "and a\n"
-      "test keeps the two equal.\n"
-      "\n"
-      "A key that is not in the file has its default. A variable of the environment named `MULTIHEAD_<SECTION>_<KEY>`, "
-      "such\n"
-      "as `MULTIHEAD_MODEL_WIDTH=512`, goes over the file, and a flag `--set model.width=512` over both. A key that "
-      "does not\n"
-      "exist and a value that does not fit are refused, with the line. Paths count from the folder where the program "
-      "is\n"
-      "started. The configuration a run used, every key with its value, lies beside its model as `config.toml`.\n";
+  std::string out = detail::kAbove;
   const TrainConfig defaults;
   std::string section;
   for (const detail::ConfigKey& key : detail::config_keys()) {
