@@ -63,6 +63,8 @@ int run(int argc, char** argv) {
   mh::cli::add_translate(app, code);
   mh::cli::add_eval(app, code);
   mh::cli::add_tokenizer(app, code);
+  mh::cli::add_inspect(app, code);
+  mh::cli::add_average(app, code);
 
   const auto unknown = mh::cli::unknown_word(app, {argv + 1, argv + argc});
   if (unknown) {

@@ -21,5 +21,7 @@ void add_eval(CLI::App& app, int& code);
 void add_bench_train(CLI::App& bench, int& code);  // a table of `bench`
 void add_train(CLI::App& app, int& code);
 void add_tokenizer(CLI::App& app, int& code);
+void add_inspect(CLI::App& app, int& code);
+void add_average(CLI::App& app, int& code);
 
 }  // namespace mh::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "multihead/base/error.h"
+#include "multihead/base/printable.h"
 #include "multihead/base/dtype.h"
 #include "multihead/base/parallel.h"
 #include "multihead/base/nearest.h"
@@ -55,5 +56,6 @@
 #include "multihead/train/bleu.h"
 #include "multihead/train/chrf.h"
 #include "multihead/train/metrics_log.h"
+#include "multihead/train/average.h"
 #include "multihead/ops/profile.h"
 #include "multihead/train/trainer.h"

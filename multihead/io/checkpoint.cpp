@@ -7,9 +7,9 @@
 #include <system_error>
 #include <utility>
 
+#include "multihead/base/printable.h"
 #include "multihead/io/durable_file.h"
 #include "multihead/io/hash.h"
-#include "multihead/io/printable.h"
 #include "multihead/io/safetensors_bytes.h"
 
 namespace mh {
@@ -42,8 +42,7 @@ size_t find_digits(std::string_view text) {
 template <class... Args>
 void require(bool holds, const std::string& path, fmt::format_string<Args...> form, Args&&... args) {
   if (!holds)
-    fail(ErrorKind::io, "checkpoint: {}: {}", detail::printable_path(path),
-         fmt::format(form, std::forward<Args>(args)...));
+    fail(ErrorKind::io, "checkpoint: {}: {}", printable_path(path), fmt::format(form, std::forward<Args>(args)...));
 }
 
 std::optional<int64_t> number(std::string_view digits) {
@@ -70,12 +69,14 @@ std::vector<std::pair<int64_t, std::string>> saved_steps(const std::string& fold
     if (step && path_of(folder, *step) == at->path().string()) out.emplace_back(*step, at->path().string());
   }
   if (error && error != std::errc::no_such_file_or_directory)
-    fail(ErrorKind::io, "cannot list {}: {}", detail::printable_path(folder), error.message());
+    fail(ErrorKind::io, "cannot list {}: {}", printable_path(folder), error.message());
   std::sort(out.begin(), out.end(), std::greater<>());
   return out;
 }
 
 }  // namespace
+
+bool is_checkpoint(const std::map<std::string, std::string>& metadata) { return metadata.contains(kHash); }
 
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   check(checkpoint.step >= 0, "checkpoint: the step is {}; expected 0 or more", checkpoint.step);
@@ -101,7 +102,7 @@ Checkpoint read_checkpoint(const std::string& path) {
           path, "its bytes are not those that were written: the hash differs");
 
   const std::optional<int64_t> step = number(file.metadata.at(kStep));
-  require(step.has_value(), path, "its step is {}; expected a number", detail::printable(file.metadata.at(kStep)));
+  require(step.has_value(), path, "its step is {}; expected a number", printable(file.metadata.at(kStep)));
   return {.step = *step, .tensors = std::move(file.tensors), .state = std::move(file.metadata.at(kState))};
 }
 
@@ -136,7 +137,7 @@ std::optional<Checkpoint> load_newest_checkpoint(const std::string& folder, std:
   }
   if (paths.empty()) return std::nullopt;
   fail(ErrorKind::io, "checkpoint: none of the {} in {} is whole; of the newest: {}", paths.size(),
-       detail::printable_path(folder), newest_error);
+       printable_path(folder), newest_error);
 }
 
 }  // namespace mh

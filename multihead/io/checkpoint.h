@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,9 @@ struct Checkpoint {
   // The rest as text, JSON by custom: random numbers, data position, configuration.
   std::string state;
 };
+
+// Whether a file with this metadata says that it is a checkpoint.
+bool is_checkpoint(const std::map<std::string, std::string>& metadata);
 
 // One file, durably. Throws: invalid_argument for a negative step and as write_safetensors, before anything is written;
 // io, and then the file that was at `path` is as it was.

@@ -13,7 +13,7 @@
 #include <random>
 
 #include "multihead/base/error.h"
-#include "multihead/io/printable.h"
+#include "multihead/base/printable.h"
 
 namespace mh {
 
@@ -26,7 +26,7 @@ constexpr std::string_view kTemporary = ".tmp-";
 constexpr size_t kMostAtOnce = size_t{1} << 30;
 
 [[noreturn]] void fail_with(int error, std::string_view doing, const std::string& path) {
-  fail(ErrorKind::io, "cannot {} {}: {}", doing, detail::printable_path(path), std::strerror(error));
+  fail(ErrorKind::io, "cannot {} {}: {}", doing, printable_path(path), std::strerror(error));
 }
 
 class Descriptor {

@@ -12,7 +12,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/memory.h"
-#include "multihead/io/printable.h"
+#include "multihead/base/printable.h"
 
 namespace mh::detail {
 

@@ -7,8 +7,8 @@
 #include <tuple>
 
 #include "multihead/base/memory.h"
+#include "multihead/base/printable.h"
 #include "multihead/io/durable_file.h"
-#include "multihead/io/printable.h"
 #include "multihead/io/safetensors_bytes.h"
 #include "multihead/io/safetensors_header.h"
 #include "multihead/tensor/storage.h"
@@ -24,8 +24,7 @@ constexpr size_t kLengthBytes = sizeof(uint64_t);
 template <class... Args>
 void require(bool holds, const std::string& name, fmt::format_string<Args...> form, Args&&... args) {
   if (!holds)
-    fail(ErrorKind::io, "safetensors: {}: {}", detail::printable_path(name),
-         fmt::format(form, std::forward<Args>(args)...));
+    fail(ErrorKind::io, "safetensors: {}: {}", printable_path(name), fmt::format(form, std::forward<Args>(args)...));
 }
 
 // Memory that lives as long as somebody else's does.

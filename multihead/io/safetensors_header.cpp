@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "multihead/base/checked_math.h"
-#include "multihead/io/printable.h"
+#include "multihead/base/printable.h"
 
 namespace mh::detail {
 

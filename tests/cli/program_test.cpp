@@ -23,8 +23,9 @@ std::set<std::string> keys(const Json& object) {
 }
 
 TEST_F(Program, HelpOfEveryCommandSucceeds) {
-  for (const char* command : {"", "doctor", "selftest", "bench", "translate", "eval", "bench attention", "bench gemm",
-                              "train", "tokenizer", "tokenizer train", "tokenizer encode", "tokenizer decode"}) {
+  for (const char* command :
+       {"", "doctor", "selftest", "bench", "translate", "eval", "bench attention", "bench gemm", "train", "inspect",
+        "average", "tokenizer", "tokenizer train", "tokenizer encode", "tokenizer decode"}) {
     const Ran ran = run(std::string(command) + " --help");
     EXPECT_EQ(ran.code, 0) << command;
     EXPECT_NE(ran.out.find("Usage: multihead " + std::string(command)), std::string::npos) << ran.out;

@@ -1,10 +1,10 @@
-// Text from a file, made fit to stand in a sentence.
-#include "multihead/io/printable.h"
+// Text from elsewhere, made fit to stand in a sentence.
+#include "multihead/base/printable.h"
 
 #include <algorithm>
 #include <cstdint>
 
-namespace mh::detail {
+namespace mh {
 
 namespace {
 
@@ -48,4 +48,4 @@ std::string Printable::quoted() const {
   return out + "'";
 }
 
-}  // namespace mh::detail
+}  // namespace mh
