@@ -68,7 +68,7 @@ void add_selftest(CLI::App& app, int& code) {
   auto choice = std::make_shared<Choice>();
   verb->add_flag("--json", choice->json, "print JSON: machine, rung, ran, passed, failed, skipped, failures");
   verb->add_flag("--full", choice->full, "run every case of the table (minutes) instead of a spread of them (seconds)");
-  verb->add_option("--cases", choice->cases, "run this many cases instead")
+  verb->add_option("--cases", choice->cases, "run this many cases of attention alone")
       ->type_name("N")
       ->check(CLI::Range(1, 100000000).description(""));
   verb->add_option("--rung", choice->rung,

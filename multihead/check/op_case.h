@@ -78,8 +78,8 @@ std::vector<std::string> differing(const OpOutputs& a, const OpOutputs& b);
 std::vector<JudgedOp> judged_ops(const std::vector<OpCase>& cases);
 
 // Everything asked of them on the rung in use: accuracy, bits for 1, 2, 3 and 7 threads, bits for strided inputs. One
-// sentence per violation. Leaves the number of threads as it was.
-std::vector<std::string> examine(const std::vector<JudgedOp>& judged);
+// list for each, with one sentence per violation. Leaves the number of threads as it was.
+std::vector<std::vector<std::string>> examine(const std::vector<JudgedOp>& judged);
 
 // The tables, one per family of ops.
 std::vector<OpCase> norm_cases();
@@ -90,6 +90,6 @@ std::vector<OpCase> activation_cases();
 std::vector<OpCase> elementwise_cases();
 std::vector<OpCase> shape_cases();
 std::vector<OpCase> rope_cases();
-std::vector<OpCase> op_cases();  // all of them
+std::vector<std::vector<OpCase>> op_families();  // all of them
 
 }  // namespace mh

@@ -8,6 +8,7 @@
 
 #include "multihead/base/parallel.h"
 #include "multihead/check/garbage.h"
+#include "multihead/check/op_case.h"
 #include "multihead/kernels/cpu/dispatch.h"
 
 namespace mh {
@@ -123,6 +124,27 @@ void run_step(const Step& step, const JudgedCase& judged, SelftestReport& report
     report.failures.push_back(fmt::format("{} {}: {}", step.name, judged.c.label(), each));
 }
 
+// A family of ops.
+void run_ops(const Step& step, const std::vector<JudgedOp>& judged, SelftestReport& report) {
+  const auto found = examine(judged);
+  for (size_t n = 0; n < judged.size(); ++n) {
+    ++report.ran;
+    ++(found[n].empty() ? report.passed : report.failed);
+    for (const std::string& each : found[n])
+      report.failures.push_back(fmt::format("{} {}: {}", step.name, judged[n].label, each));
+  }
+}
+
+// run(step) on every step of the ladder.
+template <class Run>
+void climb(const std::vector<Step>& ladder, const Run& run) {
+  for (const Step& step : ladder) {
+    step.take();
+    run(step);
+    if (!step.rung) kernels::use_amx_twin(false);
+  }
+}
+
 }  // namespace
 
 SelftestReport selftest(const SelftestOptions& options) {
@@ -143,12 +165,15 @@ SelftestReport selftest(const SelftestOptions& options) {
     set_threads(all_threads);
     parallel_for(static_cast<int64_t>(judged.size()),
                  [&](int64_t n) { judged[n] = std::make_unique<JudgedCase>(cases[begin + n]); });
-    for (const Step& step : ladder) {
-      step.take();
+    climb(ladder, [&](const Step& step) {
       for (const auto& each : judged) run_step(step, *each, report);
-      if (!step.rung) kernels::use_amx_twin(false);
-    }
+    });
     if (options.progress) options.progress(begin + static_cast<int64_t>(judged.size()), count);
+  }
+  if (options.cases > 0) return report;
+  for (const std::vector<OpCase>& family : op_families()) {
+    const std::vector<JudgedOp> judged = judged_ops(family);
+    climb(ladder, [&](const Step& step) { run_ops(step, judged, report); });
   }
   return report;
 }

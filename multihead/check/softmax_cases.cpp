@@ -146,7 +146,7 @@ std::vector<OpCase> softmax_cases() {
   cases.push_back(cross_entropy_case(0, 30, {}));
   cases.push_back(linear_case(5, 9, 7, {}));
   cases.push_back(linear_case(9, 33, 20, {.smoothing = 0.1f, .reduction = Reduction::sum}));
-  cases.push_back(linear_case(600, 6, 3, {.smoothing = 0.2f}));  // more than one chunk
+  cases.push_back(linear_case(800, 6, 3, {.smoothing = 0.2f}));  // more than one chunk
   cases.push_back(linear_case(0, 5, 3, {}));
   return cases;
 }

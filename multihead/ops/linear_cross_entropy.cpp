@@ -15,8 +15,9 @@ namespace {
 
 using detail::rows_of;
 
-// Rows of one chunk. The logits of 8,000 classes take 8 MB, and the product for dw has sums that long.
-constexpr int64_t kChunk = 256;
+// Rows of one chunk: 16 MB of logits for 8,000 classes. Time against linear and cross_entropy side by side (Zen 4, 2026-11,
+// 1024 and 4096 rows of 256 elements): 64 rows 1.1 … 1.5, 128 rows 1.0 … 1.2, 256 rows 1.0, 512 and more 0.9 … 1.0.
+constexpr int64_t kChunk = 512;
 
 // A matrix (K, N) laid out for products.
 struct Packed {

@@ -13,7 +13,11 @@ void examine_all(const std::vector<OpCase>& cases) {
   const std::vector<JudgedOp> judged = judged_ops(cases);
   for (const harness::Step& step : harness::steps()) {
     const harness::Scope scope(step);
-    const std::vector<std::string> failures = examine(judged);
+    const auto found = examine(judged);
+    std::vector<std::string> failures;
+    for (size_t n = 0; n < judged.size(); ++n) {
+      for (const std::string& each : found[n]) failures.push_back(judged[n].label + ": " + each);
+    }
     EXPECT_TRUE(failures.empty()) << failures.size() << " failures on " << step.name << ":"
                                   << harness::listed(failures);
   }
@@ -39,7 +43,7 @@ std::vector<std::string> verdict(const std::function<Tensor(const Tensor&)>& op)
                              for (const double each : x[0]) y.push_back(each * each);
                              return y;
                            }};
-  return examine({JudgedOp(planted, DType::f32)});
+  return examine({JudgedOp(planted, DType::f32)})[0];
 }
 
 TEST(OpCases, AWrongValueOrGradientIsFound) {
