@@ -129,6 +129,7 @@ std::string_view name(Pass pass) {
     case Pass::backward: return "backward";
     case Pass::decode: return "decode";
     case Pass::gemm: return "gemm";
+    case Pass::rows: return "rows";
   }
   return "?";
 }

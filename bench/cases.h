@@ -12,10 +12,10 @@
 
 namespace mh::bench {
 
-enum class Pass { forward, backward, decode, gemm };
+enum class Pass { forward, backward, decode, gemm, rows };
 std::string_view name(Pass pass);
 
-// For a matrix product (M, K) · (K, N): Tq = M, Tk = N, Dk = K, the others 1 and Dv 0.
+// For a matrix product (M, K) · (K, N): Tq = M, Tk = N, Dk = K, the others 1 and Dv 0. For rows (R, C): Tq = R, Dk = C.
 struct Sizes {
   int64_t B = 1, H = 1, Hkv = 1, Tq = 1, Tk = 1, Dk = 64, Dv = 64;
 };
@@ -61,5 +61,6 @@ struct ThreadChoice {
 };
 std::vector<Case> attention_cases(const ThreadChoice& threads);
 std::vector<Case> gemm_cases(const ThreadChoice& threads);
+std::vector<Case> rows_cases(const ThreadChoice& threads);
 
 }  // namespace mh::bench

@@ -14,11 +14,17 @@ constexpr double kGiga = 1e9;
 
 std::string sizes_text(const Case& c) {
   const Sizes& s = c.sizes;
+  if (c.pass == Pass::rows) return fmt::format("{} x {}", s.Tq, s.Dk);
   if (c.pass == Pass::gemm) return fmt::format("{} x {} x {}", s.Tq, s.Tk, s.Dk);
   const std::string heads = s.H == s.Hkv ? fmt::format("{}", s.H) : fmt::format("{}/{}", s.H, s.Hkv);
   const std::string lengths = s.Tq == s.Tk ? fmt::format("{}", s.Tq) : fmt::format("{}:{}", s.Tq, s.Tk);
   const std::string widths = s.Dk == s.Dv ? fmt::format("{}", s.Dk) : fmt::format("{}:{}", s.Dk, s.Dv);
   return fmt::format("{} {} {} {}", s.B, heads, lengths, widths);
+}
+
+// Products and rows have none.
+std::string mask_text(const Case& c, const char* none) {
+  return c.pass == Pass::gemm || c.pass == Pass::rows ? none : feature(c.feature).mask;
 }
 
 std::string states_text(const Outcome& outcome) {
@@ -43,7 +49,7 @@ nlohmann::ordered_json row_json(const Row& row) {
   out["Tk"] = s.Tk;
   out["Dk"] = s.Dk;
   out["Dv"] = s.Dv;
-  out["mask"] = row.c.pass == Pass::gemm ? "none" : feature(row.c.feature).mask;
+  out["mask"] = mask_text(row.c, "none");
   out["threads"] = row.c.threads;
   out["rung"] = row.rung;
   out["seconds"] = rounded(row.outcome.seconds);
@@ -76,7 +82,7 @@ std::string table_heading() {
 std::string table_line(const Row& row) {
   const Outcome& o = row.outcome;
   const std::string ratio = o.ratio ? fmt::format("{:.2f}", *o.ratio) : "";
-  const std::string mask = row.c.pass == Pass::gemm ? "" : feature(row.c.feature).mask;
+  const std::string mask = mask_text(row.c, "");
   return fmt::format("{:<22} {:<5} {:<8} {:<21} {:<9} {:>3}  {:>9.1f} {:<7} {:>8.3f} {:>6.3f} {:>6}{}\n", row.c.name,
                      mh::name(row.c.dtype), name(row.c.pass), sizes_text(row.c), mask, row.c.threads, o.rate / kGiga,
                      row.unit, o.fraction, o.fraction_p90, ratio, states_text(o));

@@ -23,6 +23,7 @@ Prepared prepare(const Case& c) {
   switch (c.pass) {
     case Pass::decode: return prepare_decode(c);
     case Pass::gemm: return prepare_gemm(c);
+    case Pass::rows: return prepare_rows(c);
     default: return prepare_attention(c);
   }
 }

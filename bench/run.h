@@ -33,5 +33,6 @@ struct Prepared {
 Prepared prepare_attention(const Case& c);
 Prepared prepare_decode(const Case& c);
 Prepared prepare_gemm(const Case& c);
+Prepared prepare_rows(const Case& c);
 
 }  // namespace mh::bench

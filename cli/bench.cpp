@@ -1,4 +1,4 @@
-// `multihead bench attention` and `multihead bench gemm`: rates, as fractions of this machine's own limits.
+// `multihead bench attention`, `gemm` and `rows`: rates, as fractions of this machine's own limits.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -33,8 +33,9 @@ using MakeCases = std::vector<bench::Case> (*)(const bench::ThreadChoice& thread
 
 constexpr const char* kColumns =
     "\nEvery trial stands between two turns of a loop that does nothing but what bounds it: multiply-adds, tile\n"
-    "products (bf16 on machines with AMX), or a plain read of the same memory (decode). Columns:\n"
-    "  rate      median; GFLOP/s of kept pairs, or GB/s of keys and values (weights, for products of few rows)\n"
+    "products (bf16 on machines with AMX), or a plain read of the same memory (decode, rows). Columns:\n"
+    "  rate      median; GFLOP/s of kept pairs, or GB/s of keys and values (weights, for products of few rows; all\n"
+    "            that is read and written, for rows)\n"
     "  fraction  of the loop's rate, median over the trials; p90: 90th percentile, what a quiet machine would give\n"
     "  ratio     time against the plain case run beside it, per operation of the 64 x 64 tiles that hold a kept pair\n"
     "            (odd_*: the whole time, against sizes rounded up to 32)\n"
@@ -143,6 +144,8 @@ void add_bench(CLI::App& app, int& code) {
   verb->footer("\nStart with: multihead bench attention --quick");
   add_table(*verb, code, "attention", "attention: forward, backward and decode, in every type", bench::attention_cases);
   add_table(*verb, code, "gemm", "matrix products (M, K) x (K, N), weights packed beforehand", bench::gemm_cases);
+  add_table(*verb, code, "rows", "what works on rows: norms, losses, dropout, activations, the optimiser's pass",
+            bench::rows_cases);
   add_bench_train(*verb, code);
 }
 

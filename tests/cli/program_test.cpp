@@ -24,8 +24,8 @@ std::set<std::string> keys(const Json& object) {
 
 TEST_F(Program, HelpOfEveryCommandSucceeds) {
   for (const char* command :
-       {"", "doctor", "selftest", "bench", "translate", "eval", "bench attention", "bench gemm", "train", "inspect",
-        "average", "tokenizer", "tokenizer train", "tokenizer encode", "tokenizer decode"}) {
+       {"", "doctor", "selftest", "bench", "translate", "eval", "bench attention", "bench gemm", "bench rows", "train",
+        "inspect", "average", "tokenizer", "tokenizer train", "tokenizer encode", "tokenizer decode"}) {
     const Ran ran = run(std::string(command) + " --help");
     EXPECT_EQ(ran.code, 0) << command;
     EXPECT_NE(ran.out.find("Usage: multihead " + std::string(command)), std::string::npos) << ran.out;
@@ -127,7 +127,8 @@ void expect_rows(const Json& report, const std::set<std::string>& passes) {
   for (const Json& row : report.at("rows")) {
     EXPECT_EQ(keys(row), kRowKeys);
     EXPECT_TRUE(passes.contains(row.at("pass"))) << row;
-    EXPECT_EQ(row.at("unit"), row.at("pass") == "decode" ? "GB/s" : "GFLOP/s");
+    const bool by_bytes = row.at("pass") == "decode" || row.at("pass") == "rows";
+    EXPECT_EQ(row.at("unit"), by_bytes ? "GB/s" : "GFLOP/s");
     for (const char* key : {"seconds", "rate", "fraction", "fraction_p90"}) EXPECT_GT(row.at(key), 0) << row;
     EXPECT_LE(row.at("fraction"), row.at("fraction_p90")) << row;
   }
@@ -151,6 +152,16 @@ TEST_F(Program, BenchGemmGivesRowsOfTheSameForm) {
   const Ran ran = run("bench gemm --json --seconds 0.01 --threads 1 --case gemm_16x1024");
   ASSERT_EQ(ran.code, 0);
   expect_rows(Json::parse(ran.out), {"gemm"});
+}
+
+TEST_F(Program, BenchRowsGivesRowsOfTheSameForm) {
+  const Ran ran = run("bench rows --json --seconds 0.01 --threads 1 --dtype bf16 --case norm,embedding");
+  ASSERT_EQ(ran.code, 0);
+  const Json report = Json::parse(ran.out);
+  expect_rows(report, {"rows"});
+  std::set<std::string> seen;
+  for (const Json& row : report.at("rows")) seen.insert(row.at("case"));
+  EXPECT_EQ(seen, (std::set<std::string>{"layer_norm", "layer_norm+backward", "embedding"}));
 }
 
 TEST_F(Program, BenchWithoutAFittingCaseSaysSo) {
