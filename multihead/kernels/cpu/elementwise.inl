@@ -1,5 +1,7 @@
 // Element by element arithmetic with broadcasting, and adding up gradients.
 
+constexpr float kLn2Upper = 0.693145752f, kLn2Lower = 1.42860677e-06f;
+
 // ln(x): x = 2^k · m with m in [√½, √2), ln m = 2 artanh((m - 1) / (m + 1)) by an odd polynomial with a relative error of
 // 4e-9. Subnormal numbers are scaled up first; 0 gives -inf, a negative number and NaN give NaN, +inf gives +inf.
 HWY_INLINE V natural_log(V x) {
@@ -16,23 +18,24 @@ HWY_INLINE V natural_log(V x) {
   constexpr float kArtanh[] = {0.66666668653f, 0.4000058174f, 0.28498786688f, 0.24279078841f};
   const V half_square = hn::Mul(hn::Mul(f, f), hn::Set(f32, 0.5f));
   const V rest = hn::Mul(s, hn::MulAdd(z, polynomial(kArtanh, z), half_square));
-  const V low = hn::MulAdd(exponent, hn::Set(f32, 1.42860677e-06f), rest);
-  const V log = hn::MulAdd(exponent, hn::Set(f32, 0.693145752f), hn::Add(f, hn::Sub(low, half_square)));
+  const V low = hn::MulAdd(exponent, hn::Set(f32, kLn2Lower), rest);
+  const V log = hn::MulAdd(exponent, hn::Set(f32, kLn2Upper), hn::Add(f, hn::Sub(low, half_square)));
   const V outside = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinite), hn::IfThenElse(hn::Eq(x, infinite), x, hn::Sub(infinite, infinite)));
   return hn::IfThenElse(hn::And(hn::Gt(x, zero), hn::Lt(x, infinite)), log, outside);
 }
 
-// e^x with the rounding of x · log2 e carried along: 2 units in the last place over the whole range; overflow is +inf.
+// e^x = 2^n · 2^(r · log2 e), x = n · ln 2 + r with ln 2 in two parts, of which the upper has few enough bits for an exact
+// product: 2 units in the last place over the whole range, with or without fused multiply-adds. Overflow is +inf; below 2^-126
+// it is 0.
 HWY_INLINE V natural_exp(V x) {
-  const V unit = hn::Set(f32, kLog2E), top = hn::Set(f32, 127.0f);
-  const V t = hn::Mul(x, unit);
-  const V lost = hn::MulAdd(x, hn::Set(f32, 1.92596299e-8f), hn::MulSub(x, unit, t));
-  // The upper half of the last binade is reached by doubling.
-  const M high = hn::Gt(t, top);
-  const V e = exp2(hn::IfThenElse(high, hn::Sub(t, hn::Set(f32, 1.0f)), t));
-  const V bounded = hn::IfThenElse(hn::Lt(t, hn::Set(f32, 128.0f)), hn::MulAdd(hn::Mul(e, lost), hn::Set(f32, kLn2), e), hn::Set(f32, -kNone));
-  const V whole = hn::IfThenElse(high, hn::Add(bounded, bounded), bounded);
-  return hn::IfThenElse(hn::Lt(t, hn::Set(f32, -126.0f)), hn::Zero(f32), keep_nan(x, whole));
+  const V top = hn::Set(f32, 90.0f), bottom = hn::Set(f32, -90.0f), unit = hn::Set(f32, kLog2E);
+  const V bounded = hn::IfThenElse(hn::Gt(x, top), top, hn::IfThenElse(hn::Lt(x, bottom), bottom, x));
+  const V n = hn::Round(hn::Mul(bounded, unit));
+  const V r = hn::NegMulAdd(n, hn::Set(f32, kLn2Lower), hn::NegMulAdd(n, hn::Set(f32, kLn2Upper), bounded));
+  // 2^128 is past f32, and 2^127 · 2 is not.
+  const V half = hn::Floor(hn::Mul(n, hn::Set(f32, 0.5f)));
+  const V e = hn::Mul(hn::Mul(exp2(hn::Mul(r, unit)), power_of_two(half)), power_of_two(hn::Sub(n, half)));
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(f32, -126 * kLn2)), e);
 }
 
 template <Unary K>
