@@ -3,7 +3,8 @@
 
 namespace mh::cli {
 
-// While one lives, the first SIGINT or SIGTERM is only noted; the second has the system's way and ends the process.
+// While one lives, the first SIGINT or SIGTERM is only noted, with what comes within a second of it (timeout(1) sends
+// each signal twice); a later one has the system's way and ends the process.
 class StopSignal {
  public:
   StopSignal();

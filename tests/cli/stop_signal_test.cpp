@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 namespace mh::cli {
 namespace {
@@ -16,10 +17,19 @@ TEST(StopSignal, NotesTheFirst) {
   }
 }
 
+TEST(StopSignal, AnEchoOfTheFirstIsNoSecond) {
+  const StopSignal signal;
+  raise(SIGTERM);
+  raise(SIGTERM);
+  EXPECT_TRUE(StopSignal::came());
+}
+
 TEST(StopSignal, TheSecondEndsTheProcess) {
   const auto both = [](int first, int second) {
     const StopSignal signal;
     raise(first);
+    raise(second);  // the echo of the first
+    usleep(1100000);
     raise(second);
   };
   EXPECT_EXIT(both(SIGTERM, SIGTERM), testing::KilledBySignal(SIGTERM), "once more ends at once");
