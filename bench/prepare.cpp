@@ -39,7 +39,9 @@ Prepared prepare_attention(const Case& c) {
   }
   attention_into(result, q, k, v, options);
   const Tensor d_o = randn({s.B, s.H, s.Tq, s.Dv}, 4, c.dtype);
-  prepared.subject.run = [=] { attention_backward({q, k, v, result}, d_o, {}, options); };
+  const AttentionCall call{q, k, v, result};
+  const AttentionGradients gradients = attention_backward(call, d_o, {}, options);
+  prepared.subject.run = [=] { attention_backward_into(gradients, call, {d_o}, options); };
   return prepared;
 }
 

@@ -164,8 +164,9 @@ class Naive : public NaiveForward<Real> {
     for (int64_t j = 0; j < n; ++j) {
       const int64_t at = h * n + j;
       if (!mixes && !row.kept[at]) continue;
-      const Real share = cap > 0 ? row.capped[at] / cap : 0;
-      const Real grad = ds[at] * (1 - share * share);
+      // The derivative of tanh is 1 / cosh²: as 1 - tanh² it would lose its digits where the cap saturates.
+      const Real steep = cap > 0 ? std::cosh(scale * row.similarity[at] / cap) : 1;
+      const Real grad = ds[at] / (steep * steep);
       if (!out.dtau.empty()) out.dtau[h] += grad * row.similarity[at];
       const Real factor = grad * scale * (euclidean ? 2 : 1);
       const Real* k = &k_[problem.k_row(row.b, hk, j) * Dk];

@@ -68,6 +68,7 @@ class ErrorWalk {
   ExpectedErrors walk() {
     naive_.for_each_row([&](const Row<double>& row) {
       ds_.assign(p_.H * row.k_len, 0);
+      ds_values_.assign(p_.H * row.k_len, 0);
       for (int64_t h = 0; h < p_.H; ++h) add_head(row, h);
       add_biases(row);
       add_mix(row);
@@ -87,9 +88,19 @@ class ErrorWalk {
   }
 
  private:
-  double cap_slope(const Row<double>& row, int64_t at) const {
+  // The slope of the cap: 1 / cosh².
+  double cap_slope(const Row<double>& row, int64_t h, int64_t j) const {
     const double cap = p_.options().cap;
-    return cap > 0 ? 1 - squared(row.capped[at] / cap) : 1;
+    return cap > 0 ? 1 / squared(std::cosh(p_.scale(h) * row.similarity[h * row.k_len + j] / cap)) : 1;
+  }
+
+  // Expected error of that slope as a share of it: 2 tanh(x) times the error of x = s / cap, which rounds twice.
+  double slope_error(const Row<double>& row, int64_t h, int64_t j) const {
+    const double cap = p_.options().cap, scale = std::abs(p_.scale(h));
+    if (cap <= 0) return 0;
+    const int64_t at = h * row.k_len + j;
+    const double x = scale * std::abs(row.similarity[at]) / cap;
+    return 2 * std::tanh(x) * (similarity_error(row, h, j) * scale / cap + 2 * kSingle * x) + kSingle;
   }
 
   // Expected error of q·k, of their cosine, or of 2 q·k - |q|² - |k|².
@@ -108,7 +119,7 @@ class ErrorWalk {
   // Expected error of a score: its own rounding, the cap's, and that of the similarity behind it.
   double score_error(const Row<double>& row, int64_t h, int64_t j) const {
     const int64_t at = h * row.k_len + j;
-    const double behind = similarity_error(row, h, j) * std::abs(p_.scale(h)) * cap_slope(row, at);
+    const double behind = similarity_error(row, h, j) * std::abs(p_.scale(h)) * cap_slope(row, h, j);
     return unit_ * std::abs(row.scores[at]) + kSingle * std::abs(row.capped[at]) + behind;
   }
 
@@ -162,11 +173,12 @@ class ErrorWalk {
       const double own = squared(weight_error[j] * (dp - change)) +
                          squared(row.p[at]) * (squared(dp_error) + squared(unit_ * (dp - change)));
       ds_[at] = own + squared(row.p[at] * delta_error);
-      along_cosine += row.p[at] * std::abs(row.similarity[at]) * cap_slope(row, at);
+      ds_values_[at] = row.p[at] * (dp - change);
+      along_cosine += row.p[at] * std::abs(row.similarity[at]) * cap_slope(row, h, j);
       if (!cosine) continue;
-      const double slope = cap_slope(row, at), ds = row.p[at] * (dp - change) * slope;
+      const double slope = cap_slope(row, h, j), ds = ds_values_[at] * slope;
       dtau_[h] += own * squared(row.similarity[at] * slope) + squared(ds * similarity_error(row, h, j)) +
-                  squared(ds * row.similarity[at] * pair_sum_error_);
+                  squared(ds * row.similarity[at]) * (squared(pair_sum_error_) + squared(slope_error(row, h, j)));
     }
     dtau_[h] += squared(along_cosine * delta_error);
   }
@@ -191,7 +203,7 @@ class ErrorWalk {
     if (dmix_.empty()) return;
     const std::vector<double> mix = over_heads ? values<double>(std::get<HeadMix>(p_.options().score_mix).matrix)
                                                : values<double>(std::get<KeyMix>(p_.options().score_mix).matrix);
-    std::vector<double> unmixed(H * n, 0);
+    std::vector<double> unmixed(H * n, 0), unmixed_values(H * n, 0);
     for (int64_t h = 0; h < H; ++h) {
       for (int64_t j = 0; j < n; ++j) {
         const double square = ds_[h * n + j];
@@ -200,11 +212,13 @@ class ErrorWalk {
           const int64_t cell = over_heads ? h * H + other : other * p_.Tk + j;
           const int64_t at = over_heads ? other * n + j : h * n + other;
           unmixed[at] += squared(mix[cell]) * square;
+          unmixed_values[at] += mix[cell] * ds_values_[h * n + j];
           dmix_[cell] += squared(row.capped[at]) * square;
         }
       }
     }
     ds_ = unmixed;
+    ds_values_ = unmixed_values;
   }
 
   void add_similarity(const Row<double>& row, int64_t h) {
@@ -215,7 +229,8 @@ class ErrorWalk {
     std::vector<double> dq(p_.Dk, 0);
     for (int64_t j = 0; j < n; ++j) {
       const int64_t at = h * n + j, k_row = p_.k_row(row.b, p_.key_head(h), j);
-      const double grad = ds_[at] * squared(cap_slope(row, at) * p_.scale(h) * (euclidean ? 2 : 1));
+      const double square = ds_[at] + squared(ds_values_[at] * slope_error(row, h, j));
+      const double grad = square * squared(cap_slope(row, h, j) * p_.scale(h) * (euclidean ? 2 : 1));
       if (grad == 0) continue;
       const double* k = &k_[k_row * p_.Dk];
       double* dk = &dk_[k_row * p_.Dk];
@@ -236,7 +251,7 @@ class ErrorWalk {
   std::vector<double> v_, d_o_, d_lse_;
   std::vector<double> q_ms_, k_ms_, v_ms_, d_o_ms_;
   std::vector<double> q_, k_;
-  std::vector<double> ds_;  // squares of the errors of ds, of one row
+  std::vector<double> ds_, ds_values_;  // of one row: squares of the errors of ds, and ds itself
   double o_ = 0, lse_ = 0, dq_ = 0;
   std::vector<double> dk_, dv_, dsink_, dtau_, dmix_;
   std::vector<std::vector<double>> dbias_;

@@ -195,13 +195,12 @@ class ComposedBackward {
 
   // From gradients of the mixed scores in ds_ to those of s before the cap, in weights_; live_ marks pairs that count.
   void through_mix(int64_t r) {
-    const float cap = a_.scores.cap;
     for (int64_t h = 0; h < heads_; ++h) {
       float* out = line(weights_, h, r);
       uint8_t* live = live_.data() + (h * count_ + r) * keys_;
       unmix(h, r, out, live);
-      const float* capped = rows_.capped(h, r);
-      for (int64_t j = 0; cap > 0 && j < keys_; ++j) out[j] *= 1 - (capped[j] / cap) * (capped[j] / cap);
+      const float* slope = a_.scores.cap > 0 ? rows_.slope(h, r) : nullptr;
+      for (int64_t j = 0; slope && j < keys_; ++j) out[j] *= slope[j];
     }
   }
 

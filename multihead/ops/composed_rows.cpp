@@ -112,6 +112,7 @@ void ComposedRows::compute(int64_t first, int64_t count) {
   queries_.resize(static_cast<size_t>(heads_ * count * width_));
   query_lengths_.resize(static_cast<size_t>(heads_ * count));
   capped_.resize(static_cast<size_t>(heads_ * count * keys_));
+  slope_.resize(s_.cap > 0 ? capped_.size() : 0);
   scores_.resize(capped_.size());
   parallel_for(heads_, [&](int64_t h) { compute_head(h); });
   parallel_for(count, [&](int64_t r) { mix_row(r); });
@@ -143,7 +144,7 @@ void ComposedRows::compute_head(int64_t h) {
   }
 }
 
-void ComposedRows::finish_scores(int64_t h, int64_t r, float* s) const {
+void ComposedRows::finish_scores(int64_t h, int64_t r, float* s) {
   const float scale = s_.scale[h];
   if (s_.similarity == kernels::Similarity::euclidean) {
     const float qq = query_length(h, r);
@@ -153,7 +154,12 @@ void ComposedRows::finish_scores(int64_t h, int64_t r, float* s) const {
     for (int64_t j = 0; j < keys_; ++j) s[j] *= scale;
   }
   if (s_.cap > 0) {
-    for (int64_t j = 0; j < keys_; ++j) s[j] = s_.cap * std::tanh(s[j] / s_.cap);
+    float* slope = slope_.data() + (h * count_ + r) * keys_;
+    for (int64_t j = 0; j < keys_; ++j) {
+      const float share = s[j] / s_.cap, steep = std::cosh(share);
+      slope[j] = 1 / (steep * steep);  // 1 - tanh² would lose its digits where the cap saturates
+      s[j] = s_.cap * std::tanh(share);
+    }
   }
 }
 

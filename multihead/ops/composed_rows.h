@@ -37,6 +37,8 @@ class ComposedRows {
   const float* scores(int64_t h, int64_t r) const { return scores_.data() + (h * count_ + r) * keys_; }
   // s after the cap, before mixing, bias and mask.
   const float* capped(int64_t h, int64_t r) const { return capped_.data() + (h * count_ + r) * keys_; }
+  // With a cap: the derivative of capped by s.
+  const float* slope(int64_t h, int64_t r) const { return slope_.data() + (h * count_ + r) * keys_; }
   // The widened query; of unit length for cosine.
   const float* query(int64_t h, int64_t r) const { return queries_.data() + (h * count_ + r) * width_; }
   // Length of the query before (cosine; 0 where it counts as zero).
@@ -54,7 +56,7 @@ class ComposedRows {
   void load(const View& rows, const View& scales, KeyRows& to) const;
   void normalise_keys();
   void compute_head(int64_t h);
-  void finish_scores(int64_t h, int64_t r, float* s) const;
+  void finish_scores(int64_t h, int64_t r, float* s);
   void mix_row(int64_t r);
   void add_bias_and_mask(int64_t h, int64_t r);
 
@@ -69,7 +71,7 @@ class ComposedRows {
   KeyRows k_, v_;
   std::vector<float> key_lengths_;  // cosine: lengths; Euclidean: their squares
   std::vector<float> queries_, query_lengths_;
-  std::vector<float> capped_, scores_;
+  std::vector<float> capped_, slope_, scores_;
 };
 
 }  // namespace mh::detail

@@ -68,8 +68,8 @@ inline void load_rows(const View& x, const Sequence& s, const QueryBlock& q, flo
   for (int r = 0; r < q.count; ++r) {
     float* row = to + r * room;
     widen_row(x.dtype, address(x, s.batch, q.head, s.q_begin + q.first + r), width, 1, row);
-    const float by = normalise ? factor * inverse_norm(square(row, width)) : factor;
-    if (by != 1) widen_row(row, width, by, row);
+    if (normalise) normalise_row(row, width, row);
+    if (factor != 1) widen_row(row, width, factor, row);
     for (int64_t c = width; c < room; ++c) row[c] = 0;
   }
 }
@@ -166,6 +166,7 @@ void backward_tile(BackwardTask& task, BackwardQueries& b, KeyBlock& block, KeyS
   const bool careful = dropping && !tile_finite(sizes, b, block);
   if (careful) remember_kept<N>(room.p, count, room.kept);
   if (room.factors) dropout_factors(a.scores, b.q, span, room.factors);
+  if (a.dbias) ask_for_bias<true>(a.dbias, b.q, span);
   const float* v = block.v.data + (span.begin - block.first) * block.v.stride;
   probability_gradients<N>(b, v, block.v.stride, sizes.value_width, count, unit, dropping, room);
   if (a.dbias) add_dense_bias(a.dbias, b.q, span, room.ds, room.scores.rows);

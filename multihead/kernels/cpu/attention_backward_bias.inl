@@ -1,11 +1,36 @@
 // Gradients of the biases: ds summed over the axes along which a bias repeats.
 
+// A bias that repeats along rows or keys: the tile is summed along them first, which costs less and rounds less than adding
+// one number at a time. Lanes past the end hold 0.
+inline void add_repeated_bias(const View& dbias, const QueryBlock& q, int64_t count, const float* ds, float* base) {
+  const int64_t width = q.width();
+  if (dbias.stride[2] == 0) {
+    float all = 0;
+    for (int64_t j = 0; j < count; ++j) {
+      V sum = hn::LoadU(f32, ds + j * width);
+      for (int n = 1; n < q.vectors; ++n) sum = hn::Add(sum, hn::LoadU(f32, ds + j * width + n * kLanes));
+      const float of_key = hn::GetLane(hn::SumOfLanes(f32, sum));
+      (dbias.stride[3] == 0 ? all : base[j * dbias.stride[3]]) += of_key;
+    }
+    if (dbias.stride[3] == 0) *base += all;
+    return;
+  }
+  for (int n = 0; n < q.vectors; ++n) {
+    V sum = hn::Zero(f32);
+    for (int64_t j = 0; j < count; ++j) sum = hn::Add(sum, hn::LoadU(f32, ds + j * width + n * kLanes));
+    HWY_ALIGN float of_row[kLanes];
+    hn::Store(sum, f32, of_row);
+    for (int r = 0; r < kLanes && n * kLanes + r < q.count; ++r) base[(n * kLanes + r) * dbias.stride[2]] += of_row[r];
+  }
+}
+
 // Adds the tile of ds (keys, width) to dbias (B, H, Tq, Tk), whose strides are 0 along repeated axes.
 inline void add_dense_bias(const View& dbias, const QueryBlock& q, KeySpan keys, const float* ds, float* rows_room) {
   const int64_t count = keys.end - keys.begin, width = q.width();
   float* base = static_cast<float*>(dbias.data) + q.sequence * dbias.stride[0] + q.head * dbias.stride[1] +
                 q.first * dbias.stride[2] + keys.begin * dbias.stride[3];
-  if (dbias.stride[2] == 0 || dbias.stride[3] != 1) {
+  if (dbias.stride[2] == 0 || dbias.stride[3] == 0) return add_repeated_bias(dbias, q, count, ds, base);
+  if (dbias.stride[3] != 1) {
     for (int64_t j = 0; j < count; ++j)
       for (int r = 0; r < q.count; ++r) base[r * dbias.stride[2] + j * dbias.stride[3]] += ds[j * width + r];
     return;

@@ -87,12 +87,14 @@ inline void backward_task(const BackwardPlan& plan, int64_t n, int64_t key_head,
 inline void clear_bias(const View& dbias) {
   int64_t size[4];
   for (int axis = 0; axis < 4; ++axis) size[axis] = dbias.stride[axis] == 0 ? smaller(1, dbias.size[axis]) : dbias.size[axis];
-  for (int64_t b = 0; b < size[0]; ++b)
-    for (int64_t h = 0; h < size[1]; ++h)
-      for (int64_t i = 0; i < size[2]; ++i) {
-        float* row = static_cast<float*>(dbias.data) + b * dbias.stride[0] + h * dbias.stride[1] + i * dbias.stride[2];
-        for (int64_t j = 0; j < size[3]; ++j) row[j * dbias.stride[3]] = 0;
-      }
+  parallel_for(size[0] * size[1], [&](int64_t n) {
+    float* head = static_cast<float*>(dbias.data) + n / size[1] * dbias.stride[0] + n % size[1] * dbias.stride[1];
+    for (int64_t i = 0; i < size[2]; ++i) {
+      float* row = head + i * dbias.stride[2];
+      if (dbias.stride[3] == 1) memset(row, 0, static_cast<size_t>(size[3]) * 4);
+      else for (int64_t j = 0; j < size[3]; ++j) row[j * dbias.stride[3]] = 0;
+    }
+  });
 }
 
 // dsink and dtau of a head: sums over its rows, in order.

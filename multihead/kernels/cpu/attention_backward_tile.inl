@@ -81,13 +81,14 @@ inline void multiply_slope(int64_t count, const BackwardRoom& room) {
 inline void add_rows_carefully(float* c, int64_t count, const float* x, const float* kept, int64_t lanes, int64_t width,
                                const float* rows, int64_t row_width) {
   for (int64_t j = 0; j < count; ++j)
-    for (int64_t lane = 0; lane < lanes; ++lane) {
-      if (kept[j * width + lane] == 0) continue;
-      const V factor = hn::Set(f32, x[j * width + lane]);
-      for (int64_t d = 0; d < row_width; d += kLanes) {
-        float* at = c + j * row_width + d;
-        hn::StoreU(hn::MulAdd(factor, hn::LoadU(f32, rows + lane * row_width + d), hn::LoadU(f32, at)), f32, at);
+    for (int64_t d = 0; d < row_width; d += kLanes) {
+      V sum = hn::Zero(f32);
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        if (kept[j * width + lane] == 0) continue;
+        sum = hn::MulAdd(hn::Set(f32, x[j * width + lane]), hn::LoadU(f32, rows + lane * row_width + d), sum);
       }
+      float* at = c + j * row_width + d;
+      hn::StoreU(hn::Add(hn::LoadU(f32, at), sum), f32, at);
     }
 }
 
@@ -95,9 +96,10 @@ template <int N>
 inline void sum_gradients(BackwardQueries& b, BackwardKeys& keys, int64_t at, int64_t count, const float* ds) {
   constexpr int64_t width = N * kLanes;
   for (int n = 0; n < N; ++n) {
-    V sum = hn::LoadU(f32, b.row_sum + n * kLanes);
+    float* at = b.row_sum + n * kLanes;
+    V sum = hn::Zero(f32);
     for (int64_t j = 0; j < count; ++j) sum = hn::Add(sum, hn::LoadU(f32, ds + j * width + n * kLanes));
-    hn::StoreU(sum, f32, b.row_sum + n * kLanes);
+    hn::StoreU(hn::Add(hn::LoadU(f32, at), sum), f32, at);
   }
   for (int64_t j = 0; j < count; ++j) {
     V sum = hn::Zero(f32);

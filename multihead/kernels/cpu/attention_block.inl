@@ -31,12 +31,16 @@ struct ScoreUnits {
   float query;       // factor on q · k
   float square;      // euclidean: factor on |q|² and |k|²
   float cap;         // 0: none; else cap · log2 e
+  float cap_rest;    // what rounding that to f32 left
 };
 
 inline ScoreUnits units_of(const Scores& s, int64_t head) {
-  const float per_unit = s.cap > 0 ? 1 / s.cap : kLog2E;
-  const float scale = s.scale[head] * per_unit;
-  return {s.similarity == Similarity::euclidean ? 2 * scale : scale, -scale, s.cap > 0 ? s.cap * kLog2E : 0};
+  constexpr double kPerUnit = 1.44269504088896340736;
+  const double limit = static_cast<double>(s.cap), own = static_cast<double>(s.scale[head]);
+  const auto scale = static_cast<float>(limit > 0 ? own / limit : own * kPerUnit);
+  const auto cap = static_cast<float>(limit * kPerUnit);
+  return {s.similarity == Similarity::euclidean ? 2 * scale : scale, -scale, cap,
+          static_cast<float>(limit * kPerUnit - static_cast<double>(cap))};
 }
 
 // The structural limits of each row; rows that keep nothing get high < low.
@@ -44,6 +48,12 @@ inline void limit_rows(const Scores& scores, const Sequence& s, QueryBlock& q) {
   q.position = s.position + q.first;
   q.low_min = q.high_min = INT32_MAX;
   q.low_max = q.high_max = INT32_MIN;
+  if (scores.behind == kUnbounded && scores.ahead == kUnbounded && !scores.has_prefix && s.k_len > 0) {
+    for (int r = 0; r < static_cast<int>(q.width()); ++r) q.low[r] = 0, q.high[r] = static_cast<int32_t>(s.k_len - 1);
+    q.low_min = q.low_max = 0;
+    q.high_min = q.high_max = s.k_len - 1;
+    return;
+  }
   for (int r = 0; r < static_cast<int>(q.width()); ++r) {
     if (r >= q.count) {
       q.low[r] = 0;
@@ -103,7 +113,10 @@ inline void load_queries(const View& x, const Scores& scores, const Sequence& s,
     HWY_ALIGN float factor[kLanes];
     for (int r = 0; r < kLanes; ++r) {
       factor[r] = 1;
-      if (scores.similarity == Similarity::cosine) factor[r] = inverse_norm(square(rows[r], width));
+      if (scores.similarity == Similarity::cosine) {
+        normalise_row(rows[r], width, room + r * width);
+        rows[r] = room + r * width;
+      }
       if (scores.similarity == Similarity::euclidean) factor[r] = 2, q.offset[n * kLanes + r] = -square(rows[r], width);
     }
     rows_to_columns(rows, width, hn::Load(f32, factor), q.columns + n * kLanes, q.width());

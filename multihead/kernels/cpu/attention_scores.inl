@@ -49,6 +49,18 @@ inline void load_bias(const View& bias, const QueryBlock& q, KeySpan keys, const
   }
 }
 
+// Rows of a bias lie far apart, where no prefetcher follows: they are asked for before the product that gives them time to
+// come (Zen 4, 1024 keys, width 64: 1.31 times the plain case before).
+template <bool kWrite = false>
+HWY_INLINE void ask_for_bias(const View& bias, const QueryBlock& q, KeySpan keys) {
+  if (bias.stride[3] != 1) return;
+  const int64_t bytes = size_of(bias.dtype);
+  const char* row = static_cast<const char*>(bias.data) +
+                    (q.sequence * bias.stride[0] + q.head * bias.stride[1] + q.first * bias.stride[2] + keys.begin) * bytes;
+  for (int r = 0; r < (bias.stride[2] == 0 ? 1 : q.count); ++r)
+    ask_for<kWrite>(row + r * bias.stride[2] * bytes, (keys.end - keys.begin) * bytes);
+}
+
 // A bias of -inf drops the pair whatever its score is.
 HWY_INLINE V add_bias(V score, V bias) {
   const V none = hn::Set(f32, kNone);
@@ -62,7 +74,7 @@ HWY_INLINE void apply_scores(const Scores& scores, const QueryBlock& q, KeySpan 
   constexpr int64_t width = N * kLanes;
   const hn::ScalableTag<uint32_t> u32;
   const V none = hn::Set(f32, kNone);
-  const float cap = units_of(scores, q.head).cap;
+  const ScoreUnits units = units_of(scores, q.head);
   const float* relative = scores.relative ? scores.relative + q.head * scores.relative_count - scores.relative_min : nullptr;
   const int32_t* documents = nullptr;
   int64_t document_step = 0;
@@ -80,10 +92,11 @@ HWY_INLINE void apply_scores(const Scores& scores, const QueryBlock& q, KeySpan 
       const int lane = n * kLanes;
       float* at = s + row * width + lane;
       V x = hn::Mul(hn::LoadU(f32, at), hn::Set(f32, unit));
-      if (cap > 0) {
-        const V t = tanh(x);
-        x = hn::Mul(t, hn::Set(f32, cap));
-        if (room.slope) hn::StoreU(hn::NegMulAdd(t, t, hn::Set(f32, 1.0f)), f32, room.slope + row * width + lane);
+      if (units.cap > 0) {
+        V slope;
+        const V t = tanh(x, room.slope ? &slope : nullptr);
+        x = hn::MulAdd(t, hn::Set(f32, units.cap), hn::Mul(t, hn::Set(f32, units.cap_rest)));
+        if (room.slope) hn::StoreU(slope, f32, room.slope + row * width + lane);
       }
       if (relative) {
         // Lanes past the end read the value of the last row: the array ends there.
@@ -135,6 +148,7 @@ HWY_INLINE float tile_scores(const Scores& scores, const QueryBlock& q, const Ke
   const bool euclidean = scores.similarity == Similarity::euclidean;
   const ScoreUnits units = units_of(scores, q.head);
   const float unit = euclidean ? -units.square : units.query;
+  if (scores.bias) ask_for_bias(scores.bias, q, keys);
   product_scores<N>(q, block, keys, key_width, euclidean, s, top);
   if (!has_pass(scores, kind) && unit > 0) return unit;
   apply_scores<N>(scores, q, keys, kind, room, s, top, unit);

@@ -58,8 +58,8 @@ inline TaskList list_tasks(const Sequences& sequences, const Sizes& sizes, Scrat
   return list;
 }
 
-// What a chunk of keys left of a block of queries: outputs, maxima, sums.
-inline int64_t part_floats(const Sizes& sizes) { return round_up(kSplitRows, kMaxQueries) * (sizes.value_width + 2); }
+// What a chunk of keys left of the rows: outputs, maxima, sums, block by block.
+inline int64_t part_floats(const Sizes& sizes) { return round_up(kSplitRows, kLanes) * (sizes.value_width + 2); }
 
 inline void save_part(const ForwardState& state, int64_t value_width, float*& to) {
   const int64_t width = state.q.width();
@@ -94,28 +94,22 @@ inline void forward_chunk(const AttentionForwardArgs& a, const Sizes& sizes, con
   Scratch scratch;
   const ForwardRoom room = take_forward_room(scratch, sizes, a.scores.dropout_threshold > 0);
   ForwardState states[kMostBlocks];
-  for (int64_t r = 0; r < at.count; r += kMaxQueries) {
-    const int64_t blocks = load_states(a, sizes, at.sequence, at.head, r, smaller(kMaxQueries, at.count - r), scratch, room, states);
-    gather(a, sizes, states, blocks, {at.chunk * kSplitKeys, (at.chunk + 1) * kSplitKeys}, room);
-    save_part(states[0], sizes.value_width, part);
-  }
+  const int64_t blocks = load_states(a, sizes, at.sequence, at.head, 0, at.count, scratch, room, states);
+  gather(a, sizes, states, blocks, {at.chunk * kSplitKeys, (at.chunk + 1) * kSplitKeys}, room);
+  for (int64_t n = 0; n < blocks; ++n) save_part(states[n], sizes.value_width, part);
 }
 
 inline void join_chunks(const AttentionForwardArgs& a, const Sizes& sizes, int64_t number, int64_t head, const float* parts) {
   const Sequence& s = a.sequences.data[number];
   Scratch scratch;
   const ForwardRoom room = take_forward_room(scratch, sizes, false);
-  ForwardState state;
-  for (int64_t r = 0, offset = 0; r < s.q_len; r += kMaxQueries) {
-    load_states(a, sizes, number, head, r, smaller(kMaxQueries, s.q_len - r), scratch, room, &state);
-    const float* from = nullptr;
-    for (int64_t c = 0; c < key_chunks(s); ++c) {
-      from = parts + c * part_floats(sizes) + offset;
-      join_part(state, sizes.value_width, from);
-    }
-    offset = from - (parts + (key_chunks(s) - 1) * part_floats(sizes));
-    finish_queries(a, s, state, sizes.value_width, room);
+  ForwardState states[kMostBlocks];
+  const int64_t blocks = load_states(a, sizes, number, head, 0, s.q_len, scratch, room, states);
+  for (int64_t c = 0; c < key_chunks(s); ++c) {
+    const float* from = parts + c * part_floats(sizes);
+    for (int64_t n = 0; n < blocks; ++n) join_part(states[n], sizes.value_width, from);
   }
+  for (int64_t n = 0; n < blocks; ++n) finish_queries(a, s, states[n], sizes.value_width, room);
 }
 
 void attention_forward(const AttentionForwardArgs& a) {

@@ -53,7 +53,8 @@ HWY_INLINE void for_row_tiles(int64_t count, Body&& body) {
   if (r < count) body.template operator()<1>(r);
 }
 
-// c[r · width + n] += Σ_k a[r · row + k · step] · b[k · width + n] for `rows` rows and N vectors of columns.
+// c[r · width + n] += Σ_k a[r · row + k · step] · b[k · width + n] for `rows` rows and N vectors of columns. The sum over k
+// starts from 0 and joins c as one number: a long sum then rounds by the root of its blocks, not of its terms.
 template <int N>
 HWY_INLINE void add_product(float* HWY_RESTRICT c, int64_t rows, const float* HWY_RESTRICT a, int64_t row, int64_t step,
                             const float* HWY_RESTRICT b, int64_t width, int64_t count) {
@@ -63,12 +64,15 @@ HWY_INLINE void add_product(float* HWY_RESTRICT c, int64_t rows, const float* HW
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
-      for (int n = 0; n < N; ++n) acc[r][n] = hn::LoadU(f32, out + r * width + n * kLanes);
+      for (int n = 0; n < N; ++n) acc[r][n] = hn::Zero(f32);
     accumulate(acc, a + first * row, row, step, b, width, count);
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
-      for (int n = 0; n < N; ++n) hn::StoreU(acc[r][n], f32, out + r * width + n * kLanes);
+      for (int n = 0; n < N; ++n) {
+        float* at = out + r * width + n * kLanes;
+        hn::StoreU(hn::Add(hn::LoadU(f32, at), acc[r][n]), f32, at);
+      }
   });
 }
 
