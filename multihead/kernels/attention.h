@@ -61,8 +61,11 @@ struct Scores {
   int dense_count = 0;
 
   // ALiBi and T5: the bias of head h at distance position - j = d is relative[h · relative_count + d - relative_min].
+  // attention_decode, which would spend as long on such an array as on the keys, takes less: -slopes[h] · |d| where there are
+  // slopes, f32 (H); else the nearest entry where d lies outside the array. The other kernels are given every distance.
   const float* relative = nullptr;
   int64_t relative_count = 0, relative_min = 0;
+  View slopes;
   View bias;  // f32, bf16 or f16 (B, H, Tq, Tk), any stride may be 0
 
   const float* sink = nullptr;  // (H) or null

@@ -10,7 +10,7 @@ namespace mh {
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   check(static_cast<bool>(v), "attention: v has no memory; expected values for the keys; {}",
         detail::CallShapes{&q, &k, &v});
-  const detail::AttentionPlan plan = detail::plan_attention("attention", {q, k, v, options});
+  detail::AttentionPlan plan = detail::plan_attention("attention", {q, k, v, options});
 
   AttentionResult out{empty(detail::output_shape(plan.size), q.dtype()), empty(detail::lse_shape(plan.size))};
   detail::run_forward(plan, out.o, out.lse);
@@ -25,7 +25,7 @@ void attention_into(const AttentionResult& out, const Tensor& q, const Tensor& k
   check(static_cast<bool>(v), "{}: v has no memory; expected values for the keys; {}", op,
         detail::CallShapes{&q, &k, &v});
   const detail::AttentionInputs inputs{q, k, v, options};
-  const detail::AttentionPlan plan = detail::plan_attention(op, inputs);
+  detail::AttentionPlan plan = detail::plan_attention(op, inputs);
   detail::check_rows(op, "o", out.o, detail::output_shape(plan.size), q.dtype());
   detail::check_apart(op, "o", out.o, inputs);
   if (out.lse) {

@@ -25,6 +25,7 @@ AttentionPlan plan_backward(const AttentionCall& call, const OutputGradients& gr
   const detail::CallShapes shapes{&call.q, &call.k, &call.v};
   check(static_cast<bool>(call.v), "{}: v has no memory; expected values for the keys; {}", kOp, shapes);
   AttentionPlan plan = detail::plan_attention(kOp, {call.q, call.k, call.v, options});
+  detail::fill_relative(plan, false);
   const auto like = [&](std::string_view what, const Tensor& t, const Shape& shape, DType dtype) {
     check(static_cast<bool>(t), "{}: {} has no memory; expected {} {}; {}", kOp, what, name(dtype), shape, shapes);
     check(t.dtype() == dtype && t.shape() == shape, "{}: {} is {} {}; expected {} {}; {}", kOp, what, name(t.dtype()),

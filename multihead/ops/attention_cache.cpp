@@ -6,7 +6,7 @@
 namespace mh {
 
 AttentionResult attention(const Tensor& q, const KVCache& cache, const AttentionOptions& options) {
-  const detail::AttentionPlan plan = detail::plan_attention("attention", q, cache, options);
+  detail::AttentionPlan plan = detail::plan_attention("attention", q, cache, options);
 
   AttentionResult out{empty(detail::output_shape(plan.size), q.dtype()), empty(detail::lse_shape(plan.size))};
   detail::run_forward(plan, out.o, out.lse);

@@ -44,6 +44,7 @@ struct AttentionPlan {
   kernels::Distances distances;
   int dense_bias = -1, relative_bias = -1;  // where in options.bias
   kernels::T5Buckets buckets;
+  View table;  // of T5
 
   AttentionPlan() = default;
   AttentionPlan(AttentionPlan&&) = default;
@@ -72,6 +73,10 @@ void plan_layout(AttentionPlan& plan, const AttentionInputs& inputs);
 void plan_cache_layout(AttentionPlan& plan, const Tensor& q, const KVCache& cache);
 void plan_masks(AttentionPlan& plan, const Mask& mask, const CallShapes& shapes);
 void plan_scores(AttentionPlan& plan, const AttentionOptions& options, const CallShapes& shapes);
+
+// ALiBi and T5 biases as arrays over the plan's distances. `decoding`: as attention_decode takes them, no array for
+// ALiBi, and T5's only up to the distance past which all are equal.
+void fill_relative(AttentionPlan& plan, bool decoding);
 
 // Shapes of the outputs, and the kernels' view (batch, H, rows, D) or (batch, H, rows) of one.
 Shape output_shape(const AttentionSizes& size);

@@ -45,14 +45,16 @@ Route route_of(const kernels::Table& table, const AttentionPlan& plan) {
   return decoding == static_cast<int64_t>(plan.sequences.size()) ? Route::decode : Route::split;
 }
 
-void run_forward(const AttentionPlan& plan, const Tensor& o, const Tensor& lse) {
+void run_forward(AttentionPlan& plan, const Tensor& o, const Tensor& lse) {
   const AttentionSizes& size = plan.size;
   if (size.batch == 0 || size.rows == 0) return;
   const kernels::Table& table = kernels::cpu();
+  const Route route = route_of(table, plan);
+  fill_relative(plan, route == Route::decode);
   kernels::AttentionForwardArgs args = forward_args(plan);
   args.o = heads_view(size, o);
   if (lse) args.lse = lse_view(size, lse);
-  switch (route_of(table, plan)) {
+  switch (route) {
     case Route::forward: table.attention_forward(args); return;
     case Route::decode: table.attention_decode(args); return;
     case Route::composed: composed_forward(args, plan.mixing); return;

@@ -65,13 +65,11 @@ void plan_distances(AttentionPlan& plan, const CallShapes& shapes) {
   check(!__builtin_mul_overflow(plan.distances.count, plan.size.H, &total) && total <= kMaxRelative,
         "{}: queries and keys lie {} distances apart for {} heads; expected positions nearer to the keys; {}", plan.op,
         plan.distances.count, plan.size.H, shapes);
-  plan.relative.resize(static_cast<size_t>(total));
 }
 
 void plan_alibi(AttentionPlan& plan, const AlibiBias& alibi, const CallShapes& shapes) {
-  const View slopes = per_head_view(plan, "slopes", alibi.slopes, shapes);
+  plan.scores.slopes = per_head_view(plan, "slopes", alibi.slopes, shapes);
   plan_distances(plan, shapes);
-  kernels::alibi_forward(slopes, plan.distances, plan.relative.data());
 }
 
 void plan_t5(AttentionPlan& plan, const T5Bias& t5, const CallShapes& shapes) {
@@ -90,8 +88,8 @@ void plan_t5(AttentionPlan& plan, const T5Bias& t5, const CallShapes& shapes) {
         "{}: the largest distance of the T5 bias is {}; expected more than the {} distances with a bucket each; {}",
         plan.op, t5.max_distance, exact, shapes);
   plan.buckets = {buckets, t5.bidirectional, t5.max_distance};
+  plan.table = table.view();
   plan_distances(plan, shapes);
-  kernels::t5_forward(table.view(), plan.buckets, plan.distances, plan.relative.data());
 }
 
 void plan_bias(AttentionPlan& plan, const std::vector<Bias>& biases, const CallShapes& shapes) {
@@ -113,9 +111,6 @@ void plan_bias(AttentionPlan& plan, const std::vector<Bias>& biases, const CallS
     } else {
       plan_t5(plan, std::get<T5Bias>(biases[n]), shapes);
     }
-    plan.scores.relative = plan.relative.data();
-    plan.scores.relative_min = plan.distances.min;
-    plan.scores.relative_count = plan.distances.count;
   }
 }
 
@@ -153,6 +148,25 @@ void plan_scores(AttentionPlan& plan, const AttentionOptions& options, const Cal
   }
   plan_mixing(plan, options.score_mix, shapes);
   plan_bias(plan, options.bias, shapes);
+}
+
+void fill_relative(AttentionPlan& plan, bool decoding) {
+  if (plan.relative_bias < 0 || (decoding && plan.scores.slopes)) return;
+  kernels::Distances distances = plan.distances;
+  if (decoding) {
+    const int64_t far = plan.buckets.max_distance, last = distances.min + distances.count - 1;
+    distances.min = std::clamp(distances.min, -far, far);
+    distances.count = std::clamp(last, -far, far) - distances.min + 1;
+  }
+  plan.relative.resize(static_cast<size_t>(distances.count * plan.size.H));
+  if (plan.scores.slopes) {
+    kernels::alibi_forward(plan.scores.slopes, distances, plan.relative.data());
+  } else {
+    kernels::t5_forward(plan.table, plan.buckets, distances, plan.relative.data());
+  }
+  plan.scores.relative = plan.relative.data();
+  plan.scores.relative_min = distances.min;
+  plan.scores.relative_count = distances.count;
 }
 
 }  // namespace mh::detail

@@ -22,6 +22,7 @@ struct Rebuilt {
 AttentionPlan plan_rebuild(std::string_view op, const Rebuilt& call, const AttentionOptions& options) {
   const auto& [q, k, lse] = call;
   AttentionPlan plan = detail::plan_attention(op, {q, k, Tensor{}, options});
+  detail::fill_relative(plan, false);
   const Shape shape = detail::lse_shape(plan.size);
   const detail::CallShapes shapes{&q, &k};
   check(static_cast<bool>(lse), "{}: lse has no memory; expected that of the call, f32 {}; {}", op, shape, shapes);

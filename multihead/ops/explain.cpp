@@ -114,8 +114,9 @@ std::string why_not_faster(const AttentionPlan& plan, Route route) {
   return fmt::format("{}", fmt::join(reasons, "; "));
 }
 
-Explanation explain_plan(const AttentionPlan& plan, DType type) {
+Explanation explain_plan(AttentionPlan plan, DType type) {
   const Route route = detail::route_of(kernels::cpu(), plan);
+  detail::fill_relative(plan, route == Route::decode);
   Explanation out;
   out.composed = route == Route::composed;
   out.kernel = out.composed ? "composed" : route == Route::decode ? "attention_decode" : "attention_forward";

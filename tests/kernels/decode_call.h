@@ -85,7 +85,8 @@ struct Decoding {
   DType cache = DType::f32, query = DType::f32;
   int64_t page = 0, gap = 0;
   float cap = 0;
-  bool sink = false, relative = false, documents = false, keep = false, drop = false;
+  bool sink = false, relative = false, slopes = false, documents = false, keep = false, drop = false;
+  int64_t nearest = 0;  // with relative: how many distances the array has, from 3 on; 0: every one
   bool bias = false;
   DType bias_type = DType::f32;
   int64_t behind = kernels::kUnbounded, ahead = kernels::kUnbounded;
@@ -96,7 +97,7 @@ struct Decoding {
 // A call and everything it points to.
 struct Call {
   Decoding setup;
-  Array q, k, v, k_scale, v_scale, pages, o, lse, bias, keep, drop, q_documents, k_documents;
+  Array q, k, v, k_scale, v_scale, pages, o, lse, bias, slopes, keep, drop, q_documents, k_documents;
   std::vector<Sequence> sequences;
   std::vector<float> scale, sink, relative;
   int64_t relative_min = 0, relative_count = 0;
@@ -122,6 +123,7 @@ struct Call {
     a.scores.ahead = setup.ahead;
     a.scores.has_prefix = setup.prefix >= 0;
     a.scores.bias = bias.view;
+    a.scores.slopes = slopes.view;
     a.scores.q_documents = q_documents.view;
     a.scores.k_documents = k_documents.view;
     if (keep) a.scores.dense[a.scores.dense_count++] = {.where = keep.view, .keep = true};
@@ -224,10 +226,14 @@ inline Call make(const Decoding& s, unsigned seed = 1) {
     c.sink.push_back(0.5f * static_cast<float>(h) - 1);
   }
   if (s.relative) {
-    c.relative_min = -s.queries - 1;
-    c.relative_count = longest + 2 * s.queries + 3;
+    c.relative_min = s.nearest > 0 ? 3 : -s.queries - 1;
+    c.relative_count = s.nearest > 0 ? s.nearest : longest + 2 * s.queries + 3;
     std::normal_distribution<float> normal;
     for (int64_t n = 0; n < heads * c.relative_count; ++n) c.relative.push_back(normal(random));
+  }
+  if (s.slopes) {
+    c.slopes = Array({heads}, DType::f32);
+    for (int64_t h = 0; h < heads; ++h) c.slopes.set(h, 0.01f * static_cast<float>(h + 1));
   }
   if (s.bias) {
     c.bias = Array({batch, heads, s.queries, longest}, s.bias_type);
@@ -265,10 +271,12 @@ inline double score(const Call& c, int64_t b, int64_t h, int64_t i, int64_t j, d
   double s = dot * scale;
   *size = sum * std::fabs(scale);
   if (c.setup.cap > 0) s = c.setup.cap * std::tanh(s / c.setup.cap);
+  const int64_t distance = c.sequences[static_cast<size_t>(b)].position + i - j;
   if (c.setup.relative) {
-    const int64_t distance = c.sequences[static_cast<size_t>(b)].position + i - j;
-    s += c.relative[static_cast<size_t>(h * c.relative_count + distance - c.relative_min)];
+    const int64_t entry = std::clamp<int64_t>(distance - c.relative_min, 0, c.relative_count - 1);
+    s += c.relative[static_cast<size_t>(h * c.relative_count + entry)];
   }
+  if (c.slopes) s -= c.slopes.get(h) * std::abs(static_cast<double>(distance));
   if (c.bias) s += c.bias.get(c.bias.at(b, h, i, j));
   return s;
 }

@@ -33,6 +33,8 @@ std::vector<Decoding> decodings() {
       {.label = "cap", .lengths = {900}, .cap = 2, .spread = 6},
       {.label = "sink", .lengths = {77, 0}, .group = 2, .sink = true},
       {.label = "relative", .lengths = {1030}, .group = 2, .queries = 2, .relative = true},
+      {.label = "nearest distances", .lengths = {1030, 2}, .group = 2, .queries = 2, .relative = true, .nearest = 50},
+      {.label = "slopes", .lengths = {1030}, .group = 2, .queries = 3, .slopes = true},
       {.label = "bias", .lengths = {131}, .group = 2, .queries = 3, .bias = true},
       {.label = "bias of bf16", .lengths = {131}, .bias = true, .bias_type = DType::bf16},
       {.label = "bias of f16", .lengths = {131}, .bias = true, .bias_type = DType::f16},

@@ -66,7 +66,9 @@ HWY_INLINE void visit_runs(const DecodeUnit& u, const View& x, int64_t from, int
 
 template <class T>
 void read_query(const T* q, const RowShape& shape, float* to) {
-  for (int64_t d = 0; d < shape.width; ++d) to[place_of(shape, d)] = widen(q[d]);
+  const int64_t straight = in_place(shape);
+  widen_row(q, straight, 1.0f, to);
+  for (int64_t d = straight; d < shape.width; ++d) to[place_of(shape, d)] = widen(q[d]);
 }
 
 // One task: the rows of a unit against the keys of one chunk.

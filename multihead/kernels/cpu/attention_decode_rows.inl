@@ -43,6 +43,35 @@ HWY_INLINE void load_parts(const bf16* p, V (&parts)[2]) {
   parts[1] = hn::BitCast(f32, hn::And(both, hn::Set(u32, 0xffff0000u)));
 }
 
+// The vectors that T is widened into for N query rows. One row waits for the widening of f16, and Zen 4 does that in halves of
+// 512 bits (59 GB/s of a row from L2 in one piece, 97 in two); several rows wait for their multiply-adds.
+template <class T, int N>
+struct Widened {
+  using Tag = F;
+};
+#if HWY_TARGET <= HWY_AVX3
+template <>
+struct Widened<f16, 1> {
+  using Tag = hn::Half<F>;
+};
+HWY_INLINE void load_parts(const f16* p, hn::Vec<hn::Half<F>> (&parts)[2]) {
+  const hn::Half<F> half;
+  const hn::Rebind<hwy::float16_t, hn::Half<F>> narrow;
+  const auto* at = reinterpret_cast<const hwy::float16_t*>(p);
+  parts[0] = hn::PromoteTo(half, hn::LoadU(narrow, at));
+  parts[1] = hn::PromoteTo(half, hn::LoadU(narrow, at + kLanes / 2));
+}
+#endif
+template <class T, int N>
+using WideTag = typename Widened<T, N>::Tag;
+template <class T, int N>
+using Wide = hn::Vec<WideTag<T, N>>;
+template <class T, int N>
+constexpr int kWideLanes = static_cast<int>(hn::MaxLanes(WideTag<T, N>()));
+// Vectors of a unit.
+template <class T, int N>
+constexpr int kWideParts = kParts<T> * kLanes / kWideLanes<T, N>;
+
 inline int64_t parts_of(DType t) { return t == DType::bf16 ? 2 : 1; }
 
 inline RowShape row_shape(int64_t width, DType t) {
@@ -56,6 +85,9 @@ inline RowShape row_shape(int64_t width, DType t) {
   return s;
 }
 
+// How many elements of a row stand in their own place in the order of q and o: the first ones.
+inline int64_t in_place(const RowShape& s) { return s.unit == kLanes ? smaller(s.width, s.full * s.unit) : 0; }
+
 // Where element d of a row stands in the order of q and o.
 inline int64_t place_of(const RowShape& s, int64_t d) {
   const int64_t at = s.tail && d >= s.full * s.unit ? d - (s.width - s.unit) + s.full * s.unit : d;
@@ -64,26 +96,27 @@ inline int64_t place_of(const RowShape& s, int64_t d) {
   return at - lane + (lane & 1) * kLanes + lane / 2;
 }
 
+// The sums of a vector's first and second halves, down to four lanes.
+template <class D>
+HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> fold_to_four(D, hn::Vec<D> x) {
+  if constexpr (hn::MaxLanes(D()) == 4) {
+    return x;
+  } else {
+    const hn::Half<D> half;
+    return fold_to_four(half, hn::Add(hn::LowerHalf(half, x), hn::UpperHalf(half, x)));
+  }
+}
+
 // Four sums, one of each vector.
-HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> sums_of_four(V a, V b, V c, V d) {
-  const hn::ScalableTag<double> f64;
-  const V ab = hn::Add(hn::InterleaveLower(f32, a, b), hn::InterleaveUpper(f32, a, b));
-  const V cd = hn::Add(hn::InterleaveLower(f32, c, d), hn::InterleaveUpper(f32, c, d));
-  const auto ab2 = hn::BitCast(f64, ab), cd2 = hn::BitCast(f64, cd);
-  const V low = hn::BitCast(f32, hn::InterleaveLower(f64, ab2, cd2));
-  const V high = hn::BitCast(f32, hn::InterleaveUpper(f64, ab2, cd2));
-  const V sum = hn::Add(low, high);
-#if HWY_TARGET <= HWY_AVX3
-  const hn::Half<F> f256;
-  const hn::Half<decltype(f256)> f128;
-  const auto half = hn::Add(hn::LowerHalf(f256, sum), hn::UpperHalf(f256, sum));
-  return hn::Add(hn::LowerHalf(f128, half), hn::UpperHalf(f128, half));
-#elif HWY_TARGET == HWY_AVX2
-  const hn::Half<F> f128;
-  return hn::Add(hn::LowerHalf(f128, sum), hn::UpperHalf(f128, sum));
-#else
-  return sum;
-#endif
+template <class D>
+HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> sums_of_four(D d, hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D> c, hn::Vec<D> e) {
+  const hn::RepartitionToWide<D> wide;
+  const auto ab = hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
+  const auto ce = hn::Add(hn::InterleaveLower(d, c, e), hn::InterleaveUpper(d, c, e));
+  const auto ab2 = hn::BitCast(wide, ab), ce2 = hn::BitCast(wide, ce);
+  const auto low = hn::BitCast(d, hn::InterleaveLower(wide, ab2, ce2));
+  const auto high = hn::BitCast(d, hn::InterleaveUpper(wide, ab2, ce2));
+  return fold_to_four(d, hn::Add(low, high));
 }
 
 constexpr int kRegisters = HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64 ? 32 : 16;
@@ -98,31 +131,37 @@ constexpr int64_t kStrip = kDecodeBlock + 16;
 constexpr int keys_at_once(int rows) { return rows <= 2 ? 4 : 2; }
 
 // s[n][0 … K) from the sums of N rows with K keys.
-template <int N, int K>
-HWY_INLINE void store_sums(const V (&sum)[N][K], float* s) {
+template <class D, int N, int K>
+HWY_INLINE void store_sums(D d, const hn::Vec<D> (&sum)[N][K], float* s) {
   const hn::FixedTag<float, 4> four;
   if constexpr (K == 4) {
 #pragma GCC unroll 8
     for (int n = 0; n < N; ++n) {
-      hn::StoreU(sums_of_four(sum[n][0], sum[n][1], sum[n][2], sum[n][3]), four, s + n * kStrip);
+      hn::StoreU(sums_of_four(d, sum[n][0], sum[n][1], sum[n][2], sum[n][3]), four, s + n * kStrip);
     }
   } else {
     const hn::FixedTag<float, 2> two;
 #pragma GCC unroll 8
     for (int n = 0; n < N; n += 2) {
-      const auto sums = sums_of_four(sum[n][0], sum[n][1], sum[n + 1][0], sum[n + 1][1]);
+      const auto sums = sums_of_four(d, sum[n][0], sum[n][1], sum[n + 1][0], sum[n + 1][1]);
       hn::StoreU(hn::LowerHalf(two, sums), two, s + n * kStrip);
       hn::StoreU(hn::UpperHalf(two, sums), two, s + (n + 1) * kStrip);
     }
   }
 }
 
-template <int N, int kP>
-HWY_INLINE void add_products(const V (&e)[kP], const float* q, int64_t width, V (&dot)[N]) {
+// dot[n] += a unit of a key times that of row n of q, given where it starts. One row has a sum for each part of the unit: two
+// short chains of multiply-adds instead of a long one.
+template <int N, class D, int kP, int kSums>
+HWY_INLINE void add_products(D d, const hn::Vec<D> (&e)[kP], const float* q, int64_t width, hn::Vec<D> (&dot)[kSums]) {
+  constexpr int kStep = static_cast<int>(hn::MaxLanes(D()));
 #pragma GCC unroll 2
   for (int p = 0; p < kP; ++p) {
 #pragma GCC unroll 8
-    for (int n = 0; n < N; ++n) dot[n] = hn::MulAdd(e[p], hn::Load(f32, q + n * width + p * kLanes), dot[n]);
+    for (int n = 0; n < N; ++n) {
+      auto& sum = dot[N == 1 ? p : n];
+      sum = hn::MulAdd(e[p], hn::Load(d, q + n * width + p * kStep), sum);
+    }
   }
 }
 
@@ -131,27 +170,30 @@ HWY_INLINE void add_products(const V (&e)[kP], const float* q, int64_t width, V 
 // and as many rows of q as there are registers stay in them.
 template <class T, int N, int kUnits>
 void dot_rows(const RowShape& shape, const Run& keys, const float* q, const float* head, float* s) {
-  constexpr int K = keys_at_once(N), kP = kParts<T>, kUnit = kP * kLanes, kVectors = kUnits * kP;
+  using Vector = Wide<T, N>;
+  constexpr WideTag<T, N> tag;
+  constexpr int K = keys_at_once(N), kStep = kWideLanes<T, N>, kP = kWideParts<T, N>, kUnit = kP * kStep, kVectors = kUnits * kP;
   constexpr int kRoom = kUnits > 0 ? (kRegisters - 4 - N * K) / kVectors : 0, kHeld = kRoom < N ? kRoom : N;
+  constexpr int kSums = N == 1 ? kP : N;
   const int64_t width = shape.padded(), end = shape.full * kUnit;
-  V held[kHeld > 0 ? kHeld : 1][kVectors > 0 ? kVectors : 1];
+  Vector held[kHeld > 0 ? kHeld : 1][kVectors > 0 ? kVectors : 1];
 #pragma GCC unroll 8
   for (int n = 0; n < kHeld; ++n) {
-#pragma GCC unroll 8
-    for (int c = 0; c < kVectors; ++c) held[n][c] = hn::Load(f32, q + n * width + c * kLanes);
+#pragma GCC unroll 16
+    for (int c = 0; c < kVectors; ++c) held[n][c] = hn::Load(tag, q + n * width + c * kStep);
   }
   const char* row = keys.row;
   const int64_t stride = keys.stride, last = keys.count - 1;
   for (int64_t j = 0; j <= last; j += K) {
-    V sum[N][K];
+    Vector sum[N][K];
 #pragma GCC unroll 4
     for (int k = 0; k < K; ++k) {
       const T* key = reinterpret_cast<const T*>(row);
       row += j + k < last ? stride : 0;
       asm volatile("" ::: "memory");  // keeps the compiler from reading two keys in step
-      V e[kP], dot[N];
+      Vector e[kP], dot[kSums];
 #pragma GCC unroll 8
-      for (int n = 0; n < N; ++n) dot[n] = hn::Zero(f32);
+      for (int n = 0; n < kSums; ++n) dot[n] = hn::Zero(tag);
       if constexpr (kUnits > 0) {
 #pragma GCC unroll 8
         for (int c = 0; c < kUnits; ++c) {
@@ -161,27 +203,28 @@ void dot_rows(const RowShape& shape, const Run& keys, const float* q, const floa
             const int at = c * kP + p;
 #pragma GCC unroll 8
             for (int n = 0; n < N; ++n) {
-              const V x = n < kHeld ? held[n][at] : hn::Load(f32, q + n * width + at * kLanes);
-              dot[n] = hn::MulAdd(e[p], x, dot[n]);
+              const Vector x = n < kHeld ? held[n][at] : hn::Load(tag, q + n * width + at * kStep);
+              Vector& sum_of = dot[N == 1 ? p : n];
+              sum_of = hn::MulAdd(e[p], x, sum_of);
             }
           }
         }
       } else {
         for (int64_t at = 0; at < end; at += kUnit) {
           load_parts(key + at, e);
-          add_products<N, kP>(e, q + at, width, dot);
+          add_products<N>(tag, e, q + at, width, dot);
         }
         if (shape.tail) {
           load_parts(key + shape.width - kUnit, e);
 #pragma GCC unroll 2
-          for (int p = 0; p < kP; ++p) e[p] = hn::And(e[p], hn::Load(f32, head + p * kLanes));
-          add_products<N, kP>(e, q + end, width, dot);
+          for (int p = 0; p < kP; ++p) e[p] = hn::And(e[p], hn::Load(tag, head + p * kStep));
+          add_products<N>(tag, e, q + end, width, dot);
         }
       }
 #pragma GCC unroll 8
-      for (int n = 0; n < N; ++n) sum[n][k] = dot[n];
+      for (int n = 0; n < N; ++n) sum[n][k] = N == 1 && kP == 2 ? hn::Add(dot[0], dot[kSums - 1]) : dot[n];
     }
-    store_sums<N, K>(sum, s + j);
+    store_sums(tag, sum, s + j);
   }
 }
 
@@ -233,23 +276,25 @@ struct Ahead {
 template <class T, int N, int C>
 void add_values(const RowShape& shape, const Run& values, const float* p, int64_t at, int64_t last, float* o,
                 const Run& ahead) {
-  constexpr int kP = kParts<T>, kUnit = kP * kLanes, kVectors = C * kP;
+  using Vector = Wide<T, N>;
+  constexpr WideTag<T, N> tag;
+  constexpr int kStep = kWideLanes<T, N>, kP = kWideParts<T, N>, kUnit = kP * kStep, kVectors = C * kP;
   const int64_t padded = shape.padded();
-  V sum[N][kVectors];
+  Vector sum[N][kVectors];
 #pragma GCC unroll 4
   for (int n = 0; n < N; ++n) {
 #pragma GCC unroll 16
-    for (int c = 0; c < kVectors; ++c) sum[n][c] = hn::Load(f32, o + n * padded + at + c * kLanes);
+    for (int c = 0; c < kVectors; ++c) sum[n][c] = hn::Load(tag, o + n * padded + at + c * kStep);
   }
   const char* row = values.row;
   for (int64_t j = 0; j < values.count; ++j, row += values.stride) {
     const T* v = reinterpret_cast<const T*>(row);
-    V weight[N];
+    Vector weight[N];
 #pragma GCC unroll 4
-    for (int n = 0; n < N; ++n) weight[n] = hn::Set(f32, p[n * kStrip + j]);
+    for (int n = 0; n < N; ++n) weight[n] = hn::Set(tag, p[n * kStrip + j]);
 #pragma GCC unroll 16
     for (int c = 0; c < C; ++c) {
-      V e[kP];
+      Vector e[kP];
       load_parts(c == C - 1 ? v + last : v + at + c * kUnit, e);
 #pragma GCC unroll 2
       for (int k = 0; k < kP; ++k) {
@@ -263,7 +308,7 @@ void add_values(const RowShape& shape, const Run& values, const float* p, int64_
 #pragma GCC unroll 4
   for (int n = 0; n < N; ++n) {
 #pragma GCC unroll 16
-    for (int c = 0; c < kVectors; ++c) hn::Store(sum[n][c], f32, o + n * padded + at + c * kLanes);
+    for (int c = 0; c < kVectors; ++c) hn::Store(sum[n][c], tag, o + n * padded + at + c * kStep);
   }
 }
 
@@ -283,7 +328,7 @@ void add_units(const RowShape& shape, const Run& values, const float* p, int64_t
 // N rows at a time, with as many units as half the registers hold.
 template <class T, int N>
 void add_group(const RowShape& shape, const Run& values, const float* p, int64_t count, float* o) {
-  constexpr int kMost = kRegisters / 2 / N / kParts<T>, kAlone = kRegisters / 2 / kParts<T>;
+  constexpr int kMost = kRegisters / 2 / N / kWideParts<T, N>, kAlone = kRegisters / 2 / kWideParts<T, 1>;
   const int64_t width = shape.padded(), columns = (shape.units() + kMost - 1) / kMost;
   const int64_t passes = (count / N + count % N) * columns, step = passes > 1 ? shared_keys(shape) : values.count;
   for (int64_t j = 0; j < values.count; j += step) {

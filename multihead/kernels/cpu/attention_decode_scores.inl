@@ -104,23 +104,46 @@ inline void add_bias(const DecodeUnit& u, int64_t r, int64_t j, int64_t keys, fl
   if (x.dtype == DType::f16) add_bias_of(static_cast<const f16*>(x.data) + at, x.stride[3], keys, s);
 }
 
-// The array of biases is contiguous in the distance, so it is read backwards; distances outside it belong to dropped
-// pairs.
+// ALiBi: -slope · |distance|, in f32 where that is exact, as an array of it would hold.
+inline void add_slope(const DecodeUnit& u, int64_t r, int64_t j, int64_t keys, float* s) {
+  constexpr int64_t kExact = int64_t{1} << 24;
+  const float slope = *u.args->scores.slopes.at<float>(u.row[r].head);
+  const int64_t first = u.row[r].position - j;
+  if (first > kExact || first - keys < -kExact) {
+    for (int64_t n = 0; n < keys; ++n) {
+      const int64_t distance = first > n ? first - n : n - first;
+      s[n] = biased(s[n], static_cast<float>(-static_cast<double>(slope) * static_cast<double>(distance)));
+    }
+    return;
+  }
+  const V down = hn::Set(f32, -slope);
+  for (int64_t n = 0; n < keys; n += kLanes) {
+    const auto distance = hn::Sub(hn::Set(i32, static_cast<int32_t>(first - n)), hn::Iota(i32, 0));
+    const V bias = hn::Mul(down, hn::Abs(hn::ConvertTo(f32, distance)));
+    hn::Store(biased(hn::Load(f32, s + n), bias), f32, s + n);
+  }
+}
+
+// The array of biases is contiguous in the distance, so it is read backwards; past its ends, the entry there holds.
 inline void add_relative(const DecodeUnit& u, int64_t r, int64_t j, int64_t keys, float* s) {
   const Scores& sc = u.args->scores;
   const float* bias = sc.relative + u.row[r].head * sc.relative_count;
-  const int64_t first = u.row[r].position - j - sc.relative_min;
-  int64_t n = 0;
-  if (first < sc.relative_count) {
-    for (; n + kLanes <= keys && first - n - (kLanes - 1) >= 0; n += kLanes) {
-      const V x = hn::Reverse(f32, hn::LoadU(f32, bias + first - n - (kLanes - 1)));
-      hn::Store(biased(hn::Load(f32, s + n), x), f32, s + n);
-    }
+  const int64_t last = sc.relative_count - 1, first = u.row[r].position - j - sc.relative_min;
+  const auto add_end = [&](int64_t from, int64_t to, float end) HWY_ATTR {
+    int64_t n = from;
+    for (; n < to && n % kLanes != 0; ++n) s[n] = biased(s[n], end);
+    for (; n + kLanes <= to; n += kLanes) hn::Store(biased(hn::Load(f32, s + n), hn::Set(f32, end)), f32, s + n);
+    for (; n < to; ++n) s[n] = biased(s[n], end);
+  };
+  const int64_t inside = smaller(larger(first - last, 0), keys), past = smaller(larger(first + 1, inside), keys);
+  add_end(0, inside, bias[last]);
+  int64_t n = inside;
+  for (; n + kLanes <= past; n += kLanes) {
+    const V x = hn::Reverse(f32, hn::LoadU(f32, bias + first - n - (kLanes - 1)));
+    hn::StoreU(biased(hn::LoadU(f32, s + n), x), f32, s + n);
   }
-  for (; n < keys; ++n) {
-    const int64_t at = first - n;
-    if (at >= 0 && at < sc.relative_count) s[n] = biased(s[n], bias[at]);
-  }
+  for (; n < past; ++n) s[n] = biased(s[n], bias[first - n]);
+  add_end(past, keys, bias[0]);
 }
 
 // s[n] from q · k to the finished score of key j + n, -inf where `keep` (null: all) is 0 and past `keys`.
@@ -136,7 +159,8 @@ inline void finish_scores(const DecodeUnit& u, int64_t r, int64_t j, int64_t key
     if (sc.cap > 0) x = hn::Mul(cap, tanh(hn::Div(x, cap)));
     hn::Store(x, f32, s + n);
   }
-  if (sc.relative) add_relative(u, r, j, keys, s);
+  if (sc.slopes) add_slope(u, r, j, keys, s);
+  else if (sc.relative) add_relative(u, r, j, keys, s);
   if (sc.bias) add_bias(u, r, j, keys, s);
   if (keep) {
     for (int64_t n = 0; n < keys; ++n) s[n] = keep[n] ? s[n] : kNone;
