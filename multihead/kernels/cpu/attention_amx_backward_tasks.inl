@@ -171,7 +171,7 @@ inline TileGradPlan plan_tile_backward(const AttentionBackwardArgs& a, Scratch& 
   const TileSizes t = tile_sizes(sizes_of(a.q, a.kv));
   const int64_t count = a.sequences.count;
   TileGradPlan plan{{a, t.sizes, tile_backward_keys(t), take<int64_t>(scratch, count + 1), take<int64_t>(scratch, count + 1), nullptr, nullptr,
-                     nullptr, nullptr, {}, {}},
+                     nullptr, nullptr, nullptr, nullptr, {}, {}},
                     t, only_masks(a, t.sizes), take<int64_t>(scratch, count + 1), nullptr, {}};
   BackwardPlan& base = plan.base;
   base.tasks_at[0] = base.rows_at[0] = plan.spans_at[0] = 0;
@@ -182,6 +182,8 @@ inline TileGradPlan plan_tile_backward(const AttentionBackwardArgs& a, Scratch& 
   }
   const int64_t rows = base.rows_at[count] * t.sizes.heads, spans = plan.spans_at[count] * t.sizes.heads, tasks = base.tasks_at[count];
   base.delta = take<float>(scratch, rows);
+  base.lse = take<float>(scratch, rows);
+  base.lse_rest = take<float>(scratch, rows);
   if (wants_dq(a)) plan.dq = take<float>(scratch, spans * plan.span_floats());
   if (a.dscale) base.projection = take_zeros(scratch, rows);
   int32_t* turns = take<int32_t>(scratch, spans + tasks + 1);

@@ -13,6 +13,7 @@ struct BackwardPlan {
   int64_t keys_per_task;
   int64_t *tasks_at, *rows_at, *blocks_at;  // per sequence: first task, first row (of one head), first block (of one head)
   float* delta;                            // rows of (sequence, head)
+  float *lse, *lse_rest;                   // likewise: lse in units of log 2, and what rounding to them left
   float* dq;                               // (blocks of (sequence, head), Dk, kMaxQueries)
   float* projection;                       // cosine: q̂ · Σ ds k̂ per row
   Turns dq_turns;                          // per block of (sequence, head)
@@ -44,7 +45,12 @@ inline bool all_zero(const float* x, int64_t count) {
   return true;
 }
 
-// delta = Σ d_o · o - d_lse of every row of a head; 0 for a row without keys, whatever stands in its d_o.
+inline void set_lse(const BackwardPlan& plan, int64_t row, double units) {
+  plan.lse[row] = static_cast<float>(units);
+  plan.lse_rest[row] = __builtin_isfinite(units) ? static_cast<float>(units - static_cast<double>(plan.lse[row])) : 0;
+}
+
+// delta = Σ d_o · o - d_lse of every row of a head; 0 for a row without keys, whatever stands in its d_o. And its lse.
 inline void row_deltas(const BackwardPlan& plan, int64_t n, int64_t head) {
   const AttentionBackwardArgs& a = plan.a;
   const Sequence& s = a.sequences.data[n];
@@ -54,7 +60,9 @@ inline void row_deltas(const BackwardPlan& plan, int64_t n, int64_t head) {
   for (int64_t i = 0; i < s.q_len; ++i) {
     float* out = plan.delta + plan.row(n, head) + i;
     *out = 0;
-    if (row_value(a.lse, s, head, i) == kNone) continue;
+    const float lse = row_value(a.lse, s, head, i);
+    set_lse(plan, plan.row(n, head) + i, static_cast<double>(lse) * kPerUnit);
+    if (lse == kNone) continue;
     widen_row(a.o.dtype, address(a.o, s.batch, head, s.q_begin + i), width, 1, o_room);
     widen_row(a.d_o.dtype, address(a.d_o, s.batch, head, s.q_begin + i), width, 1, d_o_room);
     // A row without keys may have an lse, its sink's; its o is 0.
@@ -115,11 +123,11 @@ inline void load_block(const BackwardPlan& plan, BackwardQueries& b, float* rows
   load_rows(a.d_o, s, q, 1, false, b.d_o_rows);
   b.finite = -1;
   for (int r = 0; r < static_cast<int>(q.width()); ++r) {
-    const float lse = r < q.count ? row_value(a.lse, s, head, q.first + r) : kNone;
-    const double in_units = static_cast<double>(lse) * 1.44269504088896340736;
-    b.lse[r] = lse == kNone ? -kNone : static_cast<float>(in_units);
-    b.lse_rest[r] = lse == kNone ? 0 : static_cast<float>(in_units - static_cast<double>(b.lse[r]));
-    b.delta[r] = r < q.count ? plan.delta[plan.row(n, head) + q.first + r] : 0;
+    const int64_t row = plan.row(n, head) + q.first + r;
+    const bool keyless = r >= q.count || plan.lse[row] == kNone;
+    b.lse[r] = keyless ? -kNone : plan.lse[row];
+    b.lse_rest[r] = keyless ? 0 : plan.lse_rest[row];
+    b.delta[r] = r < q.count ? plan.delta[row] : 0;
   }
 }
 

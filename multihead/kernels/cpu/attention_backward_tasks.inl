@@ -106,7 +106,10 @@ inline void sum_rows(const BackwardPlan& plan, int64_t head) {
     for (int64_t i = 0; i < s.q_len; ++i) {
       const int64_t row = plan.row(n, head) + i;
       const float lse = row_value(a.lse, s, head, i);
-      if (a.dsink && lse != kNone) sink -= static_cast<double>(expf(a.scores.sink[head] - lse)) * static_cast<double>(plan.delta[row]);
+      if (a.dsink && lse != kNone) {
+        const double units = static_cast<double>(a.scores.sink[head]) * kPerUnit - static_cast<double>(plan.lse[row]) - static_cast<double>(plan.lse_rest[row]);
+        sink -= static_cast<double>(exp2f(static_cast<float>(units))) * static_cast<double>(plan.delta[row]);
+      }
       if (a.dscale) scale += static_cast<double>(plan.projection[row]);
     }
   }
@@ -118,7 +121,7 @@ inline BackwardPlan plan_backward(const AttentionBackwardArgs& a, Scratch& scrat
   const Sizes sizes = sizes_of(a.q, a.kv);
   const int64_t count = a.sequences.count;
   BackwardPlan plan{a, sizes, backward_keys(sizes), take<int64_t>(scratch, count + 1), take<int64_t>(scratch, count + 1),
-                    take<int64_t>(scratch, count + 1), nullptr, nullptr, nullptr, {}, {}};
+                    take<int64_t>(scratch, count + 1), nullptr, nullptr, nullptr, nullptr, nullptr, {}, {}};
   plan.tasks_at[0] = plan.rows_at[0] = plan.blocks_at[0] = 0;
   for (int64_t n = 0; n < count; ++n) {
     plan.tasks_at[n + 1] = plan.tasks_at[n] + sizes.key_heads * plan.key_tasks(n);
@@ -127,6 +130,8 @@ inline BackwardPlan plan_backward(const AttentionBackwardArgs& a, Scratch& scrat
   }
   const int64_t rows = plan.rows_at[count] * sizes.heads, blocks = plan.blocks_at[count] * sizes.heads, tasks = plan.tasks_at[count];
   plan.delta = take<float>(scratch, rows);
+  plan.lse = take<float>(scratch, rows);
+  plan.lse_rest = take<float>(scratch, rows);
   if (wants_dq(a)) plan.dq = take<float>(scratch, blocks * (sizes.key_width + 1) * kMaxQueries);
   if (a.dscale) plan.projection = take_zeros(scratch, rows);
   int32_t* turns = take<int32_t>(scratch, blocks + tasks + 1);
@@ -141,7 +146,11 @@ inline void attention_backward(const AttentionBackwardArgs& a) {
   const BackwardPlan plan = plan_backward(a, scratch);
   if (a.dbias) clear_bias(a.dbias);
   if (a.drelative) memset(a.drelative, 0, static_cast<size_t>(plan.sizes.heads * a.scores.relative_count) * 4);
-  parallel_for(a.sequences.count * plan.sizes.heads, [&](int64_t task) { row_deltas(plan, task / plan.sizes.heads, task % plan.sizes.heads); });
+  parallel_for(a.sequences.count * plan.sizes.heads, [&](int64_t task) {
+    const int64_t n = task / plan.sizes.heads, head = task % plan.sizes.heads;
+    row_deltas(plan, n, head);
+    refine_lse(plan, n, head);
+  });
   parallel_for(plan.tasks_at[a.sequences.count], [&](int64_t task) {
     int64_t n = 0;
     while (plan.tasks_at[n + 1] <= task) ++n;

@@ -35,7 +35,6 @@ struct ScoreUnits {
 };
 
 inline ScoreUnits units_of(const Scores& s, int64_t head) {
-  constexpr double kPerUnit = 1.44269504088896340736;
   const double limit = static_cast<double>(s.cap), own = static_cast<double>(s.scale[head]);
   const auto scale = static_cast<float>(limit > 0 ? own / limit : own * kPerUnit);
   const auto cap = static_cast<float>(limit * kPerUnit);

@@ -68,9 +68,12 @@ template <class T, int N>
 using Wide = hn::Vec<WideTag<T, N>>;
 template <class T, int N>
 constexpr int kWideLanes = static_cast<int>(hn::MaxLanes(WideTag<T, N>()));
-// Vectors of a unit.
+// Vectors of a unit, and how many of them have sums of their own: the halves of what is one vector elsewhere, so that the bits
+// are those of one.
 template <class T, int N>
 constexpr int kWideParts = kParts<T> * kLanes / kWideLanes<T, N>;
+template <class T, int N>
+constexpr int kChains = kWideParts<T, N> / kParts<T>;
 
 inline int64_t parts_of(DType t) { return t == DType::bf16 ? 2 : 1; }
 
@@ -107,16 +110,16 @@ HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> fold_to_four(D, hn::Vec<D> x) {
   }
 }
 
-// Four sums, one of each vector.
+// Four sums in each block of four lanes, one of each vector: of its lanes there.
 template <class D>
-HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> sums_of_four(D d, hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D> c, hn::Vec<D> e) {
+HWY_INLINE hn::Vec<D> sums_in_blocks(D d, hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D> c, hn::Vec<D> e) {
   const hn::RepartitionToWide<D> wide;
   const auto ab = hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
   const auto ce = hn::Add(hn::InterleaveLower(d, c, e), hn::InterleaveUpper(d, c, e));
   const auto ab2 = hn::BitCast(wide, ab), ce2 = hn::BitCast(wide, ce);
   const auto low = hn::BitCast(d, hn::InterleaveLower(wide, ab2, ce2));
   const auto high = hn::BitCast(d, hn::InterleaveUpper(wide, ab2, ce2));
-  return fold_to_four(d, hn::Add(low, high));
+  return hn::Add(low, high);
 }
 
 constexpr int kRegisters = HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64 ? 32 : 16;
@@ -131,37 +134,36 @@ constexpr int64_t kStrip = kDecodeBlock + 16;
 constexpr int keys_at_once(int rows) { return rows <= 2 ? 4 : 2; }
 
 // s[n][0 … K) from the sums of N rows with K keys.
-template <class D, int N, int K>
-HWY_INLINE void store_sums(D d, const hn::Vec<D> (&sum)[N][K], float* s) {
-  const hn::FixedTag<float, 4> four;
+template <class D, int kC, int N, int K>
+HWY_INLINE void store_sums(D d, const hn::Vec<D> (&sum)[kC][N][K], float* s) {
+  const auto four_sums = [&](int n, int m, int k) HWY_ATTR __attribute__((always_inline)) {
+    auto x = sums_in_blocks(d, sum[0][n][0], sum[0][n][1], sum[0][m][k], sum[0][m][k + 1]);
+    if constexpr (kC == 2) x = hn::Add(x, sums_in_blocks(d, sum[1][n][0], sum[1][n][1], sum[1][m][k], sum[1][m][k + 1]));
+    return fold_to_four(d, x);
+  };
   if constexpr (K == 4) {
+    const hn::FixedTag<float, 4> four;
 #pragma GCC unroll 8
-    for (int n = 0; n < N; ++n) {
-      hn::StoreU(sums_of_four(d, sum[n][0], sum[n][1], sum[n][2], sum[n][3]), four, s + n * kStrip);
-    }
+    for (int n = 0; n < N; ++n) hn::StoreU(four_sums(n, n, 2), four, s + n * kStrip);
   } else {
     const hn::FixedTag<float, 2> two;
 #pragma GCC unroll 8
     for (int n = 0; n < N; n += 2) {
-      const auto sums = sums_of_four(d, sum[n][0], sum[n][1], sum[n + 1][0], sum[n + 1][1]);
+      const auto sums = four_sums(n, n + 1, 0);
       hn::StoreU(hn::LowerHalf(two, sums), two, s + n * kStrip);
       hn::StoreU(hn::UpperHalf(two, sums), two, s + (n + 1) * kStrip);
     }
   }
 }
 
-// dot[n] += a unit of a key times that of row n of q, given where it starts. One row has a sum for each part of the unit: two
-// short chains of multiply-adds instead of a long one.
-template <int N, class D, int kP, int kSums>
-HWY_INLINE void add_products(D d, const hn::Vec<D> (&e)[kP], const float* q, int64_t width, hn::Vec<D> (&dot)[kSums]) {
+// dot[c][n] += a unit of a key times that of row n of q, given where it starts.
+template <class D, int kP, int kC, int N>
+HWY_INLINE void add_products(D d, const hn::Vec<D> (&e)[kP], const float* q, int64_t width, hn::Vec<D> (&dot)[kC][N]) {
   constexpr int kStep = static_cast<int>(hn::MaxLanes(D()));
 #pragma GCC unroll 2
   for (int p = 0; p < kP; ++p) {
 #pragma GCC unroll 8
-    for (int n = 0; n < N; ++n) {
-      auto& sum = dot[N == 1 ? p : n];
-      sum = hn::MulAdd(e[p], hn::Load(d, q + n * width + p * kStep), sum);
-    }
+    for (int n = 0; n < N; ++n) dot[p % kC][n] = hn::MulAdd(e[p], hn::Load(d, q + n * width + p * kStep), dot[p % kC][n]);
   }
 }
 
@@ -174,7 +176,7 @@ void dot_rows(const RowShape& shape, const Run& keys, const float* q, const floa
   constexpr WideTag<T, N> tag;
   constexpr int K = keys_at_once(N), kStep = kWideLanes<T, N>, kP = kWideParts<T, N>, kUnit = kP * kStep, kVectors = kUnits * kP;
   constexpr int kRoom = kUnits > 0 ? (kRegisters - 4 - N * K) / kVectors : 0, kHeld = kRoom < N ? kRoom : N;
-  constexpr int kSums = N == 1 ? kP : N;
+  constexpr int kC = kChains<T, N>;
   const int64_t width = shape.padded(), end = shape.full * kUnit;
   Vector held[kHeld > 0 ? kHeld : 1][kVectors > 0 ? kVectors : 1];
 #pragma GCC unroll 8
@@ -185,15 +187,15 @@ void dot_rows(const RowShape& shape, const Run& keys, const float* q, const floa
   const char* row = keys.row;
   const int64_t stride = keys.stride, last = keys.count - 1;
   for (int64_t j = 0; j <= last; j += K) {
-    Vector sum[N][K];
+    Vector sum[kC][N][K];
 #pragma GCC unroll 4
     for (int k = 0; k < K; ++k) {
       const T* key = reinterpret_cast<const T*>(row);
       row += j + k < last ? stride : 0;
       asm volatile("" ::: "memory");  // keeps the compiler from reading two keys in step
-      Vector e[kP], dot[kSums];
+      Vector e[kP], dot[kC][N];
 #pragma GCC unroll 8
-      for (int n = 0; n < kSums; ++n) dot[n] = hn::Zero(tag);
+      for (int n = 0; n < kC * N; ++n) dot[n / N][n % N] = hn::Zero(tag);
       if constexpr (kUnits > 0) {
 #pragma GCC unroll 8
         for (int c = 0; c < kUnits; ++c) {
@@ -204,25 +206,24 @@ void dot_rows(const RowShape& shape, const Run& keys, const float* q, const floa
 #pragma GCC unroll 8
             for (int n = 0; n < N; ++n) {
               const Vector x = n < kHeld ? held[n][at] : hn::Load(tag, q + n * width + at * kStep);
-              Vector& sum_of = dot[N == 1 ? p : n];
-              sum_of = hn::MulAdd(e[p], x, sum_of);
+              dot[p % kC][n] = hn::MulAdd(e[p], x, dot[p % kC][n]);
             }
           }
         }
       } else {
         for (int64_t at = 0; at < end; at += kUnit) {
           load_parts(key + at, e);
-          add_products<N>(tag, e, q + at, width, dot);
+          add_products(tag, e, q + at, width, dot);
         }
         if (shape.tail) {
           load_parts(key + shape.width - kUnit, e);
 #pragma GCC unroll 2
           for (int p = 0; p < kP; ++p) e[p] = hn::And(e[p], hn::Load(tag, head + p * kStep));
-          add_products<N>(tag, e, q + end, width, dot);
+          add_products(tag, e, q + end, width, dot);
         }
       }
 #pragma GCC unroll 8
-      for (int n = 0; n < N; ++n) sum[n][k] = N == 1 && kP == 2 ? hn::Add(dot[0], dot[kSums - 1]) : dot[n];
+      for (int n = 0; n < kC * N; ++n) sum[n / N][n % N][k] = dot[n / N][n % N];
     }
     store_sums(tag, sum, s + j);
   }

@@ -13,4 +13,5 @@
 #include "multihead/kernels/cpu/attention_backward_tile.inl"
 #include "multihead/kernels/cpu/attention_backward_bias.inl"
 #include "multihead/kernels/cpu/attention_backward.inl"
+#include "multihead/kernels/cpu/attention_backward_lse.inl"
 #include "multihead/kernels/cpu/attention_backward_tasks.inl"

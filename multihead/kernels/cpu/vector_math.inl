@@ -11,7 +11,8 @@ constexpr F f32;
 constexpr I i32;
 constexpr int kLanes = static_cast<int>(hn::MaxLanes(F()));
 
-constexpr float kLog2E = 1.44269504088896340736f;
+constexpr double kPerUnit = 1.44269504088896340736;  // natural units to those of log 2
+constexpr float kLog2E = static_cast<float>(kPerUnit);
 constexpr float kLn2 = 0.693147180559945309417f;
 constexpr float kNone = -__builtin_inff();
 
@@ -61,7 +62,7 @@ HWY_INLINE V exp2(V t) {
 // where the cap saturates. Past 43.5 it is below 2^-123, and 0.
 HWY_INLINE V tanh(V x, V* slope = nullptr) {
   constexpr float kPast[] = {0.69314718246f, 0.24022647738f, 0.055503323674f, 0.0096184369177f, 0.0013398873853f, 0.0001535336196f};
-  constexpr double kTwice = 2 * 1.44269504088896340736;
+  constexpr double kTwice = 2 * kPerUnit;
   const V high = hn::Set(f32, static_cast<float>(kTwice));
   const V low = hn::Set(f32, static_cast<float>(kTwice - static_cast<double>(static_cast<float>(kTwice))));
   const V most = hn::Set(f32, 43.5f), one = hn::Set(f32, 1.0f), all = hn::Abs(x);
