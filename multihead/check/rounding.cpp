@@ -41,6 +41,10 @@ double squared(double x) { return x * x; }
 // each partial sum, which has grown to the root of its number of terms, rounds by 0.41 units in the mean square.
 double sum_error(int64_t n) { return kSingle * (1 + 0.41 * std::sqrt(static_cast<double>(n) / 2)); }
 
+// The square of what the partial sums of n terms round by, as a share of the sum of the terms' squares: those of a
+// random walk have n / 2 times one term's square in the mean, and round by 0.41 units.
+double walk_square(int64_t n) { return squared(0.41 * kSingle) * static_cast<double>(n) / 2; }
+
 class ErrorWalk {
  public:
   explicit ErrorWalk(const CaseInputs& in)
@@ -141,7 +145,8 @@ class ErrorWalk {
       for (int64_t d = 0; d < p_.Dv; ++d) {
         o[d] += row.p[at] * row.factor[at] * v[d];
         o_squares[d] += weight * squared(v[d]);
-        dv_[k_row * p_.Dv + d] += weight * squared(d_o_[q_row * p_.Dv + d]);
+        dv_[k_row * p_.Dv + d] +=
+            (weight + rows_walk_ * squared(row.p[at] * row.factor[at])) * squared(d_o_[q_row * p_.Dv + d]);
       }
     }
     o_ = std::max(o_, largest_root(o_squares));
@@ -186,12 +191,14 @@ class ErrorWalk {
   void add_biases(const Row<double>& row) {
     for (size_t n = 0; n < dbias_.size(); ++n) {
       const BiasPiece& piece = p_.biases()[n];
+      const auto entries = std::max<int64_t>(static_cast<int64_t>(dbias_[n].size()), 1);
+      const double walk = walk_square(p_.B * p_.H * p_.Tq * p_.Tk / entries);
       for (int64_t h = 0; h < p_.H; ++h) {
         for (int64_t j = 0; j < row.k_len; ++j) {
           const int64_t at = h * row.k_len + j;
           if (row.kept[at])
             dbias_[n][p_.bias_index(piece, row.b, h, row.i, j)] +=
-                ds_[at] * squared(p_.bias_slope(piece, row.b, row.i, j));
+                (ds_[at] + walk * squared(ds_values_[at])) * squared(p_.bias_slope(piece, row.b, row.i, j));
         }
       }
     }
@@ -230,15 +237,17 @@ class ErrorWalk {
     for (int64_t j = 0; j < n; ++j) {
       const int64_t at = h * n + j, k_row = p_.k_row(row.b, p_.key_head(h), j);
       const double square = ds_[at] + squared(ds_values_[at] * slope_error(row, h, j));
-      const double grad = square * squared(cap_slope(row, h, j) * p_.scale(h) * (euclidean ? 2 : 1));
-      if (grad == 0) continue;
+      const double by = squared(cap_slope(row, h, j) * p_.scale(h) * (euclidean ? 2 : 1)),
+                   value = squared(ds_values_[at]);
+      const double of_q = (square + keys_walk_ * value) * by, of_k = (square + rows_walk_ * value) * by;
+      if (of_q == 0 && of_k == 0) continue;
       const double* k = &k_[k_row * p_.Dk];
       double* dk = &dk_[k_row * p_.Dk];
       const double both = cosine ? squared(static_cast<double>(p_.Dk)) * q_ms_[q_row] * k_ms_[k_row] : 1;
       if (both == 0) continue;
       for (int64_t d = 0; d < p_.Dk; ++d) {
-        dq[d] += grad / both * (euclidean ? squared(q[d]) + squared(k[d]) : squared(k[d]));
-        dk[d] += grad / both * (euclidean ? squared(q[d]) + squared(k[d]) : squared(q[d]));
+        dq[d] += of_q / both * (euclidean ? squared(q[d]) + squared(k[d]) : squared(k[d]));
+        dk[d] += of_k / both * (euclidean ? squared(q[d]) + squared(k[d]) : squared(q[d]));
       }
     }
     dq_ = std::max(dq_, largest_root(dq));
@@ -248,6 +257,7 @@ class ErrorWalk {
   const Problem& p_;
   double unit_;
   double pair_sum_error_ = sum_error(p_.B * p_.Tq * p_.Tk);  // of a sum over all pairs of a head
+  double keys_walk_ = walk_square(p_.Tk), rows_walk_ = walk_square(p_.Tq * (p_.H / std::max<int64_t>(p_.Hkv, 1)));
   std::vector<double> v_, d_o_, d_lse_;
   std::vector<double> q_ms_, k_ms_, v_ms_, d_o_ms_;
   std::vector<double> q_, k_;
