@@ -31,7 +31,7 @@ def run(command):
 
 def losses(folder):
     lines = (json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines())
-    return [line["loss"] for line in lines if "loss" in line]
+    return [line["train/loss"] for line in lines if "train/loss" in line]
 
 
 def main():
@@ -42,7 +42,7 @@ def main():
         def changes(output, **more):
             settings = {"model.dropout": 0.0, "train.precision": "f32", "train.steps": options.steps, "data.valid": "",
                         "train.threads": options.threads, "train.output": output, **more}
-            given = options.set + [f"{key}={json.dumps(value)}" for key, value in settings.items()]
+            given = options.set + [f"{key}={value}" for key, value in settings.items()]
             return [word for change in given for word in ("--set", change)]
 
         # One step too small to change an f32 leaves the weights a run begins with.

@@ -9,8 +9,9 @@ import torch
 from machine import peak_memory, versions
 
 
-def measure(twin, options):
-    """Prints a line of JSON: target tokens a second by the median of the steps, milliseconds a step, peak memory.
+def measure(twin, options, start_mib):
+    """Prints a line of JSON: target tokens a second by the median of the steps, milliseconds a step, peak memory, and the
+    memory in use before the model was made (start_mib).
 
     With --serve it says "ready" after the warm-up and then measures once for every line that comes in, so that whoever
     compares can let several programs take turns.
@@ -37,4 +38,5 @@ def measure(twin, options):
         seconds = statistics.median(timed() for _ in range(steps))
         print(json.dumps({"tokens_per_second": round(batch * length / seconds, 1),
                           "ms_per_step": round(1000 * seconds, 2), "peak_mib": round(peak_memory()),
+                          "start_mib": round(start_mib),
                           **facts}), flush=True)

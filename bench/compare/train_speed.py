@@ -37,10 +37,12 @@ class Twin:
     def __init__(self, options, config, flags):
         command = [sys.executable, HERE / "twin.py", config, "--threads", options.threads, "--serve", "--speed",
                    options.batch, options.length, options.steps, *flags]
+        self.said = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True)
+                                        stderr=self.said, text=True)
         if self.process.stdout.readline().strip() != "ready":
-            raise SystemExit(f"train_speed: the twin did not start: {' '.join(map(str, command))}")
+            self.said.seek(0)
+            raise SystemExit(f"{self.said.read()}\ntrain_speed: `{' '.join(map(str, command))}` failed")
 
     def turn(self):
         self.process.stdin.write("\n")
@@ -60,7 +62,8 @@ def our_turn(options, precision):
     if done.returncode != 0:
         raise SystemExit(f"train_speed: `{' '.join(map(str, command))}` failed")
     found = json.loads(done.stdout)
-    return {"tokens_per_second": found["tokens_per_second"], "peak_mib": round(found["peak_bytes"] / 2**20)}
+    return {"tokens_per_second": found["tokens_per_second"], "peak_mib": round(found["peak_bytes"] / 2**20),
+            "start_mib": 0}
 
 
 def ratios(rows):
@@ -71,11 +74,13 @@ def ratios(rows):
     best = max(OURS, key=lambda p: speed[f"multihead {p}"])
     f32, bf16 = (speed[f"multihead {p}"] / fastest[p] for p in OURS)
     overall = speed[f"multihead {best}"] / max(fastest.values())
-    memory = rows["multihead f32"]["peak_mib"] / least
+    beyond = min(row["peak_mib"] - row["start_mib"] for name, row in rows.items() if name.startswith("PyTorch"))
+    ours = rows["multihead f32"]["peak_mib"]
     return [("tokens/s, multihead f32 / fastest PyTorch f32", f32, 2.0, f32 >= 2.0),
             ("tokens/s, multihead bf16 / fastest PyTorch bf16", bf16, *((4.0, bf16 >= 4.0) if has_amx() else (None, True))),
             (f"tokens/s, multihead {best} / fastest PyTorch of all", overall, 2.0, overall >= 2.0),
-            ("peak memory, multihead f32 / least of PyTorch", memory, 0.7, memory <= 0.7)]
+            ("peak memory, multihead f32 / least of PyTorch", ours / least, 0.7, ours / least <= 0.7),
+            ("peak memory, multihead f32 / least of PyTorch beyond what importing it takes", ours / beyond, None, True)]
 
 
 def measure(options, config):
@@ -91,7 +96,8 @@ def measure(options, config):
     return {name: {"tokens_per_second": statistics.median(t["tokens_per_second"] for t in found),
                    "slowest": min(t["tokens_per_second"] for t in found),
                    "fastest": max(t["tokens_per_second"] for t in found),
-                   "peak_mib": max(t["peak_mib"] for t in found)} for name, found in turns.items()}
+                   "peak_mib": max(t["peak_mib"] for t in found),
+                   "start_mib": found[0]["start_mib"]} for name, found in turns.items()}
 
 
 def main():

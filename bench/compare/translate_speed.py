@@ -14,11 +14,12 @@ from tokenizers import Tokenizer, pre_tokenizers
 
 from batches import read_references
 from ctranslate import convert
+from decode import limit_of
 from machine import versions
 from report import ratio_table, table, write
 from seq2seq import BOS, EOS
 from settings import read_settings
-from translators import CTranslate2, Ours, PyTorch
+from translators import MAX_LENGTH, CTranslate2, Ours, PyTorch
 
 HERE = pathlib.Path(__file__).resolve().parent
 MODES = {"greedy, batched": (1, False), "beam 4, batched": (4, False), "greedy, one at a time": (1, True),
@@ -61,8 +62,9 @@ def compare(ours, peer, torch_peer, texts, tokenizer):
     exact.positions = exact.positions.double()
     differing = []
     for text, translation, ids in zip(texts, mine, theirs, strict=True):
+        source = tokenizer.encode(text, add_special_tokens=False).ids + [EOS]
+        ids = ids[:limit_of(len(source), MAX_LENGTH)]  # CTranslate2 has one limit for all sentences
         if tokenizer.decode(ids).removeprefix(" ") != translation:
-            source = tokenizer.encode(text, add_special_tokens=False).ids + [EOS]
             differing.append({"source": text, "multihead": translation, "ctranslate2": tokenizer.decode(ids),
                               "gap": gap(exact, tokenizer, translation, source, ids)})
     return differing

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 
 from batches import Pairs, read_columns, read_references
 from decode import translate
-from machine import versions
+from machine import peak_memory, versions
 from score import scores
 from seq2seq import EOS, Seq2Seq, smoothed_loss
 from settings import read_settings
@@ -138,7 +138,7 @@ class Run:
     def flush(self, log):
         """The losses since the last time: asking for each at once would make the GPU wait for us."""
         for step, loss in self.unwritten:
-            log.write(json.dumps({"step": step, "loss": loss.item()}) + "\n")
+            log.write(json.dumps({"step": step, "train/loss": loss.item()}) + "\n")
         self.unwritten.clear()
         log.flush()
 
@@ -146,9 +146,9 @@ class Run:
         """Keeps the weights with the lowest validation loss; without validation pairs the newest."""
         note = {"step": self.step, "seconds": round(seconds, 1)}
         if self.valid:
-            note["valid_loss"] = self.twin.validation_loss(self.valid)
-        if note.get("valid_loss", -math.inf) < self.best:
-            self.best = note.get("valid_loss", math.inf)
+            note["valid/loss"] = self.twin.validation_loss(self.valid)
+        if note.get("valid/loss", -math.inf) < self.best:
+            self.best = note.get("valid/loss", math.inf)
             save_file(self.twin.shipped.state_dict(), self.folder / "model.safetensors")
         log.write(json.dumps(note) + "\n")
         print(json.dumps(note), flush=True)
@@ -196,13 +196,13 @@ def evaluate(model, tokenizer, options, data, folder):
 
 
 def main():
-    options = arguments()
+    options, start_mib = arguments(), peak_memory()
     if options.threads:
         torch.set_num_threads(options.threads)
     settings = read_settings(options.config, options.set)
     if options.speed:
         settings["model"]["vocabulary"] = settings["model"]["vocabulary"] or 8000
-        return measure(Twin(settings, options), options)
+        return measure(Twin(settings, options), options, start_mib)
     path = options.tokenizer or settings["tokenizer"]["path"]
     if not path:
         raise SystemExit("twin: no tokenizer; expected --tokenizer or tokenizer.path (`multihead tokenizer train`)")
