@@ -21,7 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Ends the name of a temporary file, before so many random digits: writers never share one.
 constexpr std::string_view kTemporary = ".tmp-";
+constexpr size_t kDigits = 16;
 // Linux writes at most this much at once.
 constexpr size_t kMostAtOnce = size_t{1} << 30;
 
@@ -120,7 +122,7 @@ void remove_leftovers(const std::string& folder, std::string_view prefix) {
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
     const size_t mark = name.rfind(kTemporary);
-    if (name.starts_with(prefix) && mark != std::string::npos && name.size() == mark + kTemporary.size() + 16)
+    if (name.starts_with(prefix) && mark != std::string::npos && name.size() == mark + kTemporary.size() + kDigits)
       leftovers.push_back(at->path());
   }
   for (const fs::path& leftover : leftovers) fs::remove(leftover, error);

@@ -125,7 +125,7 @@ Safetensors parse_safetensors(std::span<const std::byte> bytes, const std::strin
   detail::FileBytes copy;
   copy.keeper = std::shared_ptr<void>(allocate_bytes(bytes.size()), release_bytes);
   copy.bytes = {static_cast<std::byte*>(copy.keeper.get()), bytes.size()};
-  std::memcpy(copy.bytes.data(), bytes.data(), bytes.size());
+  std::copy(bytes.begin(), bytes.end(), copy.bytes.begin());
   return detail::view_safetensors(copy, name);
 }
 

@@ -14,10 +14,10 @@ namespace mh::detail {
 // Tensors that point into `file` and keep it. Throws: as read_safetensors; `name` stands in the sentences.
 Safetensors view_safetensors(const FileBytes& file, const std::string& name);
 
-// A file about to be written: `head` is the length and the header, `data` the tensors' bytes behind it.
+// A file about to be written: the length and the header, and the tensors whose bytes follow.
 struct SafetensorsBytes {
   std::string head;
-  std::vector<Tensor> dense;  // keep the data alive
+  std::vector<Tensor> dense;
 
   // All of it, for as long as this lives.
   std::vector<std::span<const std::byte>> parts() const;
