@@ -12,12 +12,13 @@
 namespace {
 
 constexpr const char* kAbout =
-    "Attention for C++ and C, fast and exact on the CPU.\n"
+    "Trains, runs and shows Transformers; attention that is fast and exact on the CPU.\n"
     "\n"
     "New here? Run these in turn:\n"
-    "  multihead doctor                     what this machine has, and which kernels it will use\n"
-    "  multihead selftest                   every kernel against a double-precision reference\n"
-    "  multihead bench attention --quick    how fast it is, against this machine's own limits";
+    "  echo 'How are you?' | multihead translate              with the model that comes with the project\n"
+    "  echo 'How are you?' | multihead translate --attention  and what it looked at\n"
+    "  multihead doctor                                       what this machine has, and which kernels it will use\n"
+    "  multihead bench attention --quick                      how fast it is, against this machine's own limits";
 
 constexpr const char* kEnd =
     "\nEnvironment:\n"
