@@ -18,6 +18,7 @@ constexpr const char* kAbout =
     "  echo 'How are you?' | multihead translate              with the model that comes with the project\n"
     "  echo 'How are you?' | multihead translate --attention  and what it looked at\n"
     "  multihead doctor                                       what this machine has, and which kernels it will use\n"
+    "  multihead selftest                                     every kernel against a double-precision reference\n"
     "  multihead bench attention --quick                      how fast it is, against this machine's own limits";
 
 constexpr const char* kEnd =

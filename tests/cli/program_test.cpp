@@ -35,8 +35,8 @@ TEST_F(Program, HelpOfEveryCommandSucceeds) {
 
 TEST_F(Program, HelpTellsANewcomerWhereToStart) {
   const Ran ran = run("--help");
-  for (const char* word :
-       {"multihead doctor", "multihead selftest", "multihead bench attention --quick", "MH_CPU_ISA", "Exit codes"})
+  for (const char* word : {"multihead translate --attention", "multihead doctor", "multihead selftest",
+                           "multihead bench attention --quick", "MH_CPU_ISA", "Exit codes"})
     EXPECT_NE(ran.out.find(word), std::string::npos) << word;
 }
 
