@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 from ctranslate2.specs import TransformerSpec, common_spec
-from safetensors.numpy import load_file
+from safetensors.torch import load_file
 from tokenizers import Tokenizer
 
 from seq2seq import sinusoid
@@ -50,7 +50,8 @@ def convert(folder, out):
     model = read_settings(folder / "config.toml")["model"]
     if model["norm"] != "pre":
         raise SystemExit("ctranslate: norm is 'post'; CTranslate2's post-norm has no final norms, this model does")
-    weights = load_file(folder / "model.safetensors")
+    # f32 whatever the file holds: numpy knows no bf16
+    weights = {name: value.float().numpy() for name, value in load_file(folder / "model.safetensors").items()}
     activation = {"relu": common_spec.Activation.RELU, "gelu": common_spec.Activation.GELU}[model["activation"]]
     spec = TransformerSpec.from_config((model["encoder_layers"], model["decoder_layers"]), model["heads"],
                                        pre_norm=True, activation=activation)
