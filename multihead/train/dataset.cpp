@@ -6,6 +6,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/parallel.h"
 #include "multihead/io/file_bytes.h"
+#include "multihead/io/hash.h"
 #include "multihead/text/utf8.h"
 
 namespace mh {
@@ -153,6 +154,13 @@ Dataset::Dataset(const PairText& text, const Tokenizer& tokenizer, int64_t max_l
     target_tokens_ += target + 1;
   }
   require_pairs(report_);
+}
+
+std::string Dataset::digest() const {
+  detail::Hash hash;
+  hash.add(std::as_bytes(std::span(starts_)));
+  hash.add(std::as_bytes(std::span(ids_)));
+  return hash.digits();
 }
 
 }  // namespace mh

@@ -87,6 +87,8 @@ class Dataset {
   int64_t source_tokens() const { return source_tokens_; }
   int64_t target_tokens() const { return target_tokens_; }
   const PairReport& report() const { return report_; }
+  // A hash of all ids and where they end: other pairs, or another order of them, have another.
+  std::string digest() const;
 
  private:
   std::span<const int32_t> side(int64_t number) const {

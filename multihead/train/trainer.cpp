@@ -74,6 +74,7 @@ Run::Run(const TrainRequest& request) : request_(request), config_(request.confi
   steps_ = detail::planned_steps(config_, *loader_);
   stepper_ = std::make_unique<Stepper>(detail::stepper_options(config_, steps_));
   state_.config = to_toml(config_);
+  state_.data = corpus_.train.digest();
   if (has_run) {
     resume();
   } else {
@@ -96,11 +97,15 @@ void Run::resume() {
   const auto changes = config_changes(parse_config(old.config, checkpoints()), config_);
   if (!changes.empty())
     say(fmt::format("train: this goes on otherwise than the run would have: {}", fmt::join(changes, ", ")));
+  if (old.data != state_.data)
+    say(fmt::format("train: {} does not hold the pairs that the run began with; it goes on with the new ones",
+                    config_.data.train));
   stepper_->restore(found->tensors, old.steps, old.updates);
   loader_->seek(old.position);
-  const std::string config = state_.config;
+  const std::string config = state_.config, data = state_.data;
   state_ = old;
   state_.config = config;
+  state_.data = data;
   write_durably(folder_ + "/config.toml", state_.config);
   saved_at_ = state_.steps;
 }

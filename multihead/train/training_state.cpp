@@ -17,6 +17,7 @@ std::string TrainingState::to_json() const {
   out["best_step"] = best_step;
   out["worse"] = worse;
   out["config"] = config;
+  out["data"] = data;
   return out.dump();
 }
 
@@ -32,6 +33,7 @@ TrainingState TrainingState::from_json(const std::string& text, const std::strin
     out.best_step = in.at("best_step").get<int64_t>();
     out.worse = in.at("worse").get<int64_t>();
     out.config = in.at("config").get<std::string>();
+    out.data = in.at("data").get<std::string>();
     return out;
   } catch (const nlohmann::json::exception& error) {
     fail(ErrorKind::io, "train: {} holds no state of a training run ({})", path, error.what());

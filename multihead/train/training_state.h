@@ -16,6 +16,7 @@ struct TrainingState {
   int64_t best_step = 0;  // 0: none yet
   int64_t worse = 0;      // validations since the best
   std::string config;     // resolved, as TOML
+  std::string data;       // Dataset::digest of the training pairs
 
   std::string to_json() const;
   // Throws: io, naming `path`, where the text is not what to_json wrote.

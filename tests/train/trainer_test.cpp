@@ -1,6 +1,7 @@
 // Whole runs: what they leave, how they go on, and that a run killed anywhere ends with the bits of one that was not.
 #include "multihead/train/trainer.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -131,6 +132,22 @@ TEST_F(TrainerTest, StoppedAndResumedItEndsAsIfNothingHadBeen) {
     EXPECT_EQ(rest.steps, 12);
     expect_same_end(config("whole").train.output, rest.folder);
   }
+}
+
+TEST_F(TrainerTest, ARunThatGoesOnWithOtherPairsSaysSo) {
+  train({.config = config("run", 3)});
+  std::vector<std::string> said;
+  TrainRequest request{.config = config("run", 3), .resume = true};
+  request.events.on_message = [&](const std::string& text) { said.push_back(text); };
+  train(request);
+  EXPECT_THAT(said, testing::Each(testing::Not(testing::HasSubstr("does not hold the pairs"))));
+
+  // The same lines in another order: as many pairs and tokens as before.
+  const std::string text = text_of(folder_ / "train.tsv");
+  const size_t first = text.find('\n') + 1;
+  std::ofstream(folder_ / "train.tsv") << text.substr(first) << text.substr(0, first);
+  train(request);
+  EXPECT_THAT(said, testing::Contains(testing::HasSubstr("train.tsv does not hold the pairs that the run began with")));
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
