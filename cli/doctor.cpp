@@ -49,8 +49,8 @@ std::string instructions_text(const bench::MachineFacts& facts, bool present) {
 std::string meaning_without(const std::string& rung) {
   if (rung == "avx2") return "vectors of 128 bits without fused multiply-adds are used: a fraction of the speed";
   if (rung == "avx512") return "vectors of 256 bits are used: less speed on machines whose units are wider";
-  if (rung == "amx")
-    return "bf16 is computed as f32 multiply-adds, as fast as f32; with tiles it would be several times faster";
+  if (rung == "avx512_bf16") return "bf16 is computed as f32 multiply-adds, as fast as f32, unless there are tiles";
+  if (rung == "amx") return "bf16 has no tiles; with them its matrix products would be several times faster";
   return "a lower rung is used";
 }
 
@@ -107,7 +107,7 @@ void print_text(const bench::MachineFacts& facts, const std::vector<RungInfo>& r
   fmt::print("\nRungs of the ladder, lowest first\n");
   for (const RungInfo& rung : rungs) {
     const bool in_use = rung.name == rung_name();
-    fmt::print("  {:<10}{:<8}  {}\n", rung.name,
+    fmt::print("  {:<12}{:<8}  {}\n", rung.name,
                in_use        ? "in use"
                : rung.usable ? "usable"
                              : "missing",

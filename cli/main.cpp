@@ -23,7 +23,8 @@ constexpr const char* kAbout =
 
 constexpr const char* kEnd =
     "\nEnvironment:\n"
-    "  MH_CPU_ISA   the highest instruction set to use: baseline, avx2, avx512, amx (neon on Arm)\n"
+    "  MH_CPU_ISA   the highest instruction set to use: baseline, avx2, avx512, avx512_bf16, amx\n"
+    "               (neon on Arm)\n"
     "  MH_THREADS   how many threads to use; unset: every CPU this process may run on\n"
     "\n"
     "Exit codes: 0 all is well; 1 it ran and something failed; 2 the command line was not understood; 3 it\n"

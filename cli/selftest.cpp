@@ -72,7 +72,7 @@ void add_selftest(CLI::App& app, int& code) {
       ->type_name("N")
       ->check(CLI::Range(1, 100000000).description(""));
   verb->add_option("--rung", choice->rung,
-                   "test this rung alone: baseline, avx2, avx512, amx, neon; else every rung there is")
+                   "test this rung alone: baseline, avx2, avx512, avx512_bf16, amx, neon; else every rung there is")
       ->type_name("NAME");
   verb->footer("\nExit code 0 only if no case failed. Progress goes to stderr.");
   verb->callback([choice, &code] { code = run(*choice); });

@@ -72,7 +72,8 @@ std::string_view rung_name() { return kernels::cpu().rung; }
 
 void use_rung(std::string_view name) {
   const auto rung = kernels::rung_named(name);
-  check(rung.has_value(), "use_rung: no rung is named '{}'; expected baseline, avx2, avx512, amx or neon", name);
+  check(rung.has_value(), "use_rung: no rung is named '{}'; expected baseline, avx2, avx512, avx512_bf16, amx or neon",
+        name);
   kernels::use_rung(*rung);
 }
 

@@ -10,7 +10,7 @@ namespace mh {
 
 // An instruction set the library has kernels for.
 struct RungInfo {
-  std::string name;  // baseline, avx2, avx512, amx, neon
+  std::string name;  // baseline, avx2, avx512, avx512_bf16, amx, neon
   bool usable = false;
   std::string why;  // what the machine lacks, or empty
 };

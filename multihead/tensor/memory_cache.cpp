@@ -23,6 +23,10 @@ constexpr size_t kSmallest = ~size_t{0};
 constexpr size_t kSmallest = 1024;
 #endif
 constexpr int kParts = 8;  // classes between a power of two and the next
+// Kept beyond the most ever in use: a quarter. With none, blocks of one class gave way to those of another in every
+// step and came back by page faults (a training step of 7.6 M parameters on Zen 4: 5 % of its time in f32 and bf16,
+// and, for the holes they left, 21 and 34 MB more at the peak).
+constexpr int64_t kSpare = 4;
 
 struct Class {
   size_t index, bytes;
@@ -66,7 +70,7 @@ class Cache {
     {
       const std::lock_guard lock(mutex_);
       use_.in_use -= static_cast<int64_t>(c.bytes);
-      if (use_.in_use + use_.kept + static_cast<int64_t>(c.bytes) <= use_.peak) {
+      if (use_.in_use + use_.kept + static_cast<int64_t>(c.bytes) <= use_.peak + use_.peak / kSpare) {
         ready_[c.index].push_back(data);
         use_.kept += static_cast<int64_t>(c.bytes);
         return;

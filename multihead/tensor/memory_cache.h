@@ -11,7 +11,8 @@ namespace mh {
 // eighth of a power of two apart: at most an eighth of a block is unused. Throws: std::bad_alloc, after giving back all
 // that is kept and trying again.
 void* take_bytes(size_t bytes);
-// Keeps the block, or gives it back to the system where more would be kept than was ever in use at once.
+// Keeps the block, or gives it back to the system where blocks in use and kept would come to more than 5/4 of the most
+// that was ever in use at once.
 void give_bytes(void* data, size_t bytes);
 
 // Gives all that is kept back to the system.

@@ -40,12 +40,13 @@ TEST(MemoryCache, BlocksHoldWhatWasAsked) {
   }
 }
 
-TEST(MemoryCache, NeverHoldsMoreThanWasInUse) {
+TEST(MemoryCache, HoldsNoMoreThanAQuarterBeyondWhatWasInUse) {
   if (!kKeeps) GTEST_SKIP() << "nothing is kept under AddressSanitizer";
   release_kept_memory();
   for (int64_t n = 1; n < 200; ++n) empty({n, 1024});
   const MemoryUse use = memory_use();
-  EXPECT_LE(use.in_use + use.kept, use.peak);
+  EXPECT_LE(use.in_use + use.kept, use.peak + use.peak / 4);
+  EXPECT_GT(use.kept, 0);
   release_kept_memory();
   EXPECT_EQ(memory_use().kept, 0);
 }

@@ -10,7 +10,7 @@
 
 namespace mh::kernels {
 
-enum class Rung { baseline, avx2, avx512, amx, neon };
+enum class Rung { baseline, avx2, avx512, avx512_bf16, amx, neon };
 
 std::string_view name(Rung rung);
 std::optional<Rung> rung_named(std::string_view name);

@@ -3,7 +3,7 @@
 // A task is a tile of up to kRowsPerTask rows and one panel of columns. An element's sum over k runs in ascending order
 // with one multiply-add each inside blocks of kBlockDepth, and the blocks' sums are added in ascending order: how many
 // rows and threads there are, and whether w came packed, decides nothing. bf16 is widened, which is exact, and summed
-// as f32.
+// as f32; a rung with products of pairs (MH_PAIR_PRODUCTS) adds two of them at a time in f32.
 
 // Rows of one task: w is read once for these, and their sums (24 KB for 48 columns) stay in the first two caches.
 constexpr int64_t kRowsPerTask = 128;
@@ -12,38 +12,51 @@ constexpr int64_t kRowsPerTask = 128;
 // whole tile (0.42 against 0.84): there a block is widened once for all rows.
 constexpr int64_t kRowsWidenedInRegisters = kTileRows == 8 ? kRowsPerTask : 2 * kTileRows;
 
-// Rows [first, first + rows) of a as f32: block after block of k, in each the groups of kTileRows rows, in each group
-// out[k · rows of the group + row].
+// Rows [first, first + rows) of a: block after block of k, in each the groups of kTileRows rows, in each group the word
+// of a step and row at out[step · rows of the group + row].
+template <class T>
 struct PackedRows {
-  const float* data;
+  const RowWord<T>* data;
   int64_t first, rows;
 
-  const float* group(int64_t begin, int64_t depth, int64_t row) const { return data + begin * rows + row * depth; }
+  const RowWord<T>* group(int64_t begin, int64_t depth, int64_t row) const {
+    return data + row_steps<T>(begin) * rows + row * row_steps<T>(depth);
+  }
 };
 
+// Up to kTileRows rows.
 template <class T>
-void pack_group(const Lines<T>& lines, int64_t depth, int64_t rows, float* out) {
-  if constexpr (sizeof(T) == 4) {
-    pack_words(lines, depth, rows, rows, reinterpret_cast<uint32_t*>(out));
-  } else {
+void pack_group(const Lines<T>& lines, int64_t depth, int64_t rows, RowWord<T>* out) {
+  if constexpr (sizeof(T) == 2 && RowWords<T>::kDepth == 1) {
     uint32_t words[kTileRows * kBlockDepth / 2];
     pack_words(lines, depth, rows, rows, words);
     widen_words(words, depth, rows, out);
+  } else {
+    pack_words(lines, depth, rows, rows, reinterpret_cast<uint32_t*>(out));
   }
 }
 
 template <class T>
-void pack_rows_of(const GemmArgs& args, int64_t first, int64_t rows, float* out) {
+void pack_rows_of(const GemmArgs& args, int64_t first, int64_t rows, RowWord<T>* out) {
   constexpr int64_t kRowsAtATime = 8 * kTileRows;
+  constexpr bool kAsTheyAre = sizeof(T) == 4 || RowWords<T>::kDepth == 2;
   const int64_t blocks = (args.k + kBlockDepth - 1) / kBlockDepth, parts = (rows + kRowsAtATime - 1) / kRowsAtATime;
   parallel_for(blocks * parts, [&](int64_t task) {
     const int64_t begin = task / parts * kBlockDepth, depth = smaller(kBlockDepth, args.k - begin);
-    const int64_t part = task % parts * kRowsAtATime;
-    for (int64_t row = part; row < smaller(rows, part + kRowsAtATime); row += kTileRows) {
-      const T* at = static_cast<const T*>(args.a.data) + begin * args.a.stride[1] + (first + row) * args.a.stride[0];
-      pack_group(Lines<T>{at, args.a.stride[1], args.a.stride[0]}, depth, smaller(kTileRows, rows - row),
-                 out + begin * rows + row * depth);
+    const int64_t part = task % parts * kRowsAtATime, end = smaller(rows, part + kRowsAtATime);
+    const T* at = static_cast<const T*>(args.a.data) + begin * args.a.stride[1] + first * args.a.stride[0];
+    const Lines<T> lines{at, args.a.stride[1], args.a.stride[0]};
+    RowWord<T>* to = out + row_steps<T>(begin) * rows;
+    int64_t row = part;
+    if constexpr (kAsTheyAre) {
+      const int64_t groups = args.a.stride[0] == 1 ? (end - part) / kTileRows : 0;
+      pack_column_groups(Lines<T>{lines(0, part), args.a.stride[1], 1}, depth, groups,
+                         reinterpret_cast<uint32_t*>(to + part * row_steps<T>(depth)));
+      row += groups * kTileRows;
     }
+    for (; row < end; row += kTileRows)
+      pack_group(Lines<T>{lines(0, row), args.a.stride[1], args.a.stride[0]}, depth, smaller(kTileRows, end - row),
+                 to + row * row_steps<T>(depth));
   });
 }
 
@@ -54,33 +67,42 @@ struct PackedPanels {
   const uint32_t* words;
 };
 
-// One block of one panel, times all rows of a task.
-template <class Word>
-HWY_INLINE void multiply_block(const PackedRows& a, int64_t row, int64_t rows, int64_t begin, int64_t depth,
-                               const Word* w, int64_t width, float* sums) {
-  const MultiplyTile<Word> whole = multiply_tile_for<Word>(kTileRows, width / kLanes);
-  int64_t r = 0;
-  for (; r + kTileRows <= rows; r += kTileRows)
-    whole(a.group(begin, depth, row + r), w, depth, begin > 0, sums + r * width);
-  if (r == rows) return;
-  multiply_tile_for<Word>(rows - r, width / kLanes)(a.group(begin, depth, row + r), w, depth, begin > 0,
-                                                    sums + r * width);
+// One block of one panel, times all rows of a task: done(r, count) after each group of rows.
+template <class T, class Word, class Done>
+HWY_INLINE void multiply_block(const PackedRows<T>& a, int64_t row, int64_t rows, int64_t begin, int64_t depth,
+                               const Word* w, int64_t width, float* sums, Done&& done) {
+  for (int64_t r = 0; r < rows; r += kTileRows) {
+    const int64_t count = smaller(kTileRows, rows - r);
+    multiply_tile_for<RowWord<T>, Word>(count, width / kLanes)(a.group(begin, depth, row + r), w, depth, begin > 0,
+                                                               sums + r * width);
+    done(r, count);
+  }
 }
 
 // Rows [row, row + rows) of the packed ones times one panel, into y.
 template <class T>
-void multiply_panel(const GemmArgs& args, const PackedRows& a, int64_t row, int64_t rows, const PackedPanels& w,
+void multiply_panel(const GemmArgs& args, const PackedRows<T>& a, int64_t row, int64_t rows, const PackedPanels& w,
                     int64_t panel) {
   Scratch scratch;
-  const int64_t width = w.all.width(panel), column = panel * kPanelWidth, columns = w.all.columns(panel);
+  const int64_t width = w.all.width(panel), column = w.all.column(panel), columns = w.all.columns(panel);
   float* sums = scratch.take<float>(kRowsPerTask * kPanelWidth);
   uint32_t* packed = w.words ? nullptr : scratch.take<uint32_t>(kBlockDepth * kPanelWidth);
-  const bool widen = sizeof(T) == 2 && rows > kRowsWidenedInRegisters;
+  const bool widen = sizeof(T) == 2 && RowWords<T>::kDepth == 1 && rows > kRowsWidenedInRegisters;
   float* widened = widen ? scratch.take<float>(kBlockDepth * kPanelWidth) : nullptr;
-  if (args.k == 0) memset(sums, 0, static_cast<size_t>(rows * width) * 4);
+  const auto finish = [&](int64_t r, int64_t count) {
+    finish_panel(args, sums + r * width, width, a.first + row + r, count, column, columns);
+  };
+  if (args.k == 0) {
+    memset(sums, 0, static_cast<size_t>(rows * width) * 4);
+    finish(0, rows);
+  }
 
   for (int64_t begin = 0; begin < args.k; begin += kBlockDepth) {
     const int64_t depth = smaller(kBlockDepth, args.k - begin);
+    // A group's sums are finished while they lie in the first cache, and written beside the next group's products.
+    const auto done = [&](int64_t r, int64_t count) {
+      if (begin + depth == args.k) finish(r, count);
+    };
     const uint32_t* words = packed;
     if (packed) {
       const T* at = static_cast<const T*>(args.w.data) + begin * args.w.stride[0] + column * args.w.stride[1];
@@ -88,20 +110,21 @@ void multiply_panel(const GemmArgs& args, const PackedRows& a, int64_t row, int6
     } else {
       words = w.words + w.all.offset(panel) - w.all.offset(w.first) + steps_of<T>(begin) * width;
     }
-    if (widen) {
-      widen_words(words, depth, width, widened);
-      multiply_block(a, row, rows, begin, depth, widened, width, sums);
-    } else {
-      multiply_block(a, row, rows, begin, depth, typed_words<T>(words), width, sums);
+    if constexpr (RowWords<T>::kDepth == 1) {
+      if (widen) {
+        widen_words(words, depth, width, widened);
+        multiply_block(a, row, rows, begin, depth, widened, width, sums, done);
+        continue;
+      }
     }
+    multiply_block(a, row, rows, begin, depth, typed_words<T>(words), width, sums, done);
   }
-  finish_panel(args, sums, width, a.first + row, rows, column, columns);
 }
 
 // One row times two whole panels: three sums wait for one another, six keep the multipliers busy (Zen 4, from L3: f32
 // 0.91 to 0.98 of the read bandwidth, bf16 0.73 to 0.83).
 template <class T>
-void multiply_panel_pair(const GemmArgs& args, const PackedRows& a, const PackedPanels& w, int64_t panel) {
+void multiply_panel_pair(const GemmArgs& args, const PackedRows<T>& a, const PackedPanels& w, int64_t panel) {
   constexpr int kVectors = 2 * kTileVectors;
   alignas(64) float sums[2 * kPanelWidth] = {};
   for (int64_t begin = 0; begin < args.k; begin += kBlockDepth) {
@@ -109,7 +132,7 @@ void multiply_panel_pair(const GemmArgs& args, const PackedRows& a, const Packed
     V acc[1][kVectors];
 #pragma GCC unroll 8
     for (int n = 0; n < kVectors; ++n) acc[0][n] = hn::Zero(f32);
-    accumulate_words<2>(acc, a.data + begin, typed_words<T>(words), w.all.offset(1),
+    accumulate_words<2>(acc, a.data + row_steps<T>(begin), typed_words<T>(words), w.all.offset(1),
                         smaller(kBlockDepth, args.k - begin));
 #pragma GCC unroll 8
     for (int n = 0; n < kVectors; ++n) {
@@ -123,8 +146,8 @@ void multiply_panel_pair(const GemmArgs& args, const PackedRows& a, const Packed
 
 // One row, packed panels: in pairs, then what is left.
 template <class T>
-void multiply_one_row(const GemmArgs& args, const PackedRows& a, const PackedPanels& w) {
-  const int64_t pairs = args.n / (2 * kPanelWidth);
+void multiply_one_row(const GemmArgs& args, const PackedRows<T>& a, const PackedPanels& w) {
+  const int64_t pairs = w.all.whole() / 2;
   parallel_for(w.count - pairs, [&](int64_t task) {
     if (task < pairs) return multiply_panel_pair<T>(args, a, w, 2 * task);
     multiply_panel<T>(args, a, 0, 1, w, task + pairs);
@@ -132,7 +155,7 @@ void multiply_one_row(const GemmArgs& args, const PackedRows& a, const PackedPan
 }
 
 template <class T>
-void multiply_panels(const GemmArgs& args, const PackedRows& a, const PackedPanels& w) {
+void multiply_panels(const GemmArgs& args, const PackedRows<T>& a, const PackedPanels& w) {
   if (a.rows == 1 && w.words) return multiply_one_row<T>(args, a, w);
   const int64_t tiles = (a.rows + kRowsPerTask - 1) / kRowsPerTask;
   const int64_t each = round_up((a.rows + tiles - 1) / tiles, kTileRows);
@@ -145,6 +168,7 @@ void multiply_panels(const GemmArgs& args, const PackedRows& a, const PackedPane
 template <class T>
 void gemm_of(const GemmArgs& args) {
   const int64_t m = args.a.size[0];
+  if (m == 0 || args.n == 0) return;
   const Panels panels{args.n, steps_of<T>(args.k)};
   const int64_t row_bytes = larger(1, args.k * 4), panel_bytes = larger(1, panels.steps * kPanelWidth * 4);
   const int64_t rows_at_a_time = larger(kRowsPerTask, kPackBytes / row_bytes / kRowsPerTask * kRowsPerTask);
@@ -153,10 +177,11 @@ void gemm_of(const GemmArgs& args) {
 
   Scratch scratch;
   const bool as_it_is = sizeof(T) == 4 && m == 1 && args.a.stride[1] == 1;
-  float* a = as_it_is ? static_cast<float*>(args.a.data) : scratch.take<float>(smaller(m, rows_at_a_time) * args.k);
+  RowWord<T>* a = as_it_is ? static_cast<RowWord<T>*>(args.a.data)
+                           : scratch.take<RowWord<T>>(smaller(m, rows_at_a_time) * row_steps<T>(args.k));
   uint32_t* w = pack ? scratch.take<uint32_t>(panels_at_a_time * kPanelWidth * panels.steps) : nullptr;
   for (int64_t row = 0; row < m; row += rows_at_a_time) {
-    const PackedRows rows{a, row, smaller(rows_at_a_time, m - row)};
+    const PackedRows<T> rows{a, row, smaller(rows_at_a_time, m - row)};
     if (!as_it_is) pack_rows_of<T>(args, row, rows.rows, a);
     if (!args.packed && m <= kTileRows && args.w.stride[1] == 1) return stream_plain<T>(args, a, m);
     for (int64_t panel = 0; panel < panels.count(); panel += panels_at_a_time) {
@@ -164,14 +189,5 @@ void gemm_of(const GemmArgs& args) {
       if (pack) pack_panels<T>(args.w, args.k, panels, panel, count, w);
       multiply_panels<T>(args, rows, {panels, panel, count, pack ? w : static_cast<const uint32_t*>(args.packed)});
     }
-  }
-}
-
-void gemm(const GemmArgs& args) {
-  if (args.a.size[0] == 0 || args.n == 0) return;
-  if (args.a.dtype == DType::bf16) {
-    gemm_of<bf16>(args);
-  } else {
-    gemm_of<float>(args);
   }
 }

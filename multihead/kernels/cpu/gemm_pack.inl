@@ -51,40 +51,6 @@ void pack_one_by_one(const Lines<T>& in, int64_t depth, int64_t first_step, int6
       out[s * width + line] = word_of(in(s * kStep, line), in.along_k, s * kStep + kStep <= depth);
 }
 
-// Four words of each of as many rows as D has lanes: the words of row 4b + n in block b.
-template <class D>
-HWY_INLINE hn::Vec<D> load_words(D d, const float* at, int64_t apart) {
-  if constexpr (hn::MaxLanes(d) == 4) {
-    return hn::LoadU(d, at);
-  } else {
-    const hn::Half<D> half;
-    constexpr int64_t kRows = hn::MaxLanes(d) / 2;
-    const float* next = reinterpret_cast<const float*>(reinterpret_cast<const char*>(at) + kRows * apart);
-    return hn::Combine(d, load_words(half, next, apart), load_words(half, at, apart));
-  }
-}
-
-// As many lines as D has lanes, `steps` of them a multiple of 4: squares of 4 × 4 words are turned in registers.
-template <class D>
-HWY_INLINE void turn_rows(D d, const void* rows, int64_t apart, int64_t steps, int64_t width, uint32_t* out) {
-  const hn::RepartitionToWide<D> wide;
-  for (int64_t s = 0; s < steps; s += 4) {
-    const auto load = [&](int n) HWY_ATTR __attribute__((always_inline)) {
-      return load_words(d, reinterpret_cast<const float*>(static_cast<const char*>(rows) + n * apart) + s, apart);
-    };
-    const auto v0 = load(0), v1 = load(1), v2 = load(2), v3 = load(3);
-    const auto a = hn::BitCast(wide, hn::InterleaveLower(d, v0, v1));
-    const auto b = hn::BitCast(wide, hn::InterleaveUpper(d, v0, v1));
-    const auto c = hn::BitCast(wide, hn::InterleaveLower(d, v2, v3));
-    const auto e = hn::BitCast(wide, hn::InterleaveUpper(d, v2, v3));
-    float* to = reinterpret_cast<float*>(out + s * width);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, a, c)), d, to);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, a, c)), d, to + width);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, b, e)), d, to + 2 * width);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, b, e)), d, to + 3 * width);
-  }
-}
-
 // Lines that are rows of memory.
 template <class T>
 void pack_rows(const Lines<T>& in, int64_t depth, int64_t count, int64_t width, uint32_t* out) {
@@ -139,6 +105,32 @@ HWY_INLINE void pack_columns(const Lines<bf16>& in, int64_t depth, int64_t count
   }
   pack_one_by_one(in, depth, depth / 2, 0, whole, width, out);
   pack_one_by_one(in, depth, 0, whole, count, width, out);
+}
+
+// Steps of kTileRows lines, lines side by side in memory.
+HWY_INLINE void copy_step(const Lines<float>& in, int64_t step, uint32_t* out) {
+  const hn::CappedTag<float, kTileRows> some;
+  const float* from = in(step, 0);
+  for (size_t c = 0; c < kTileRows; c += hn::MaxLanes(some))
+    hn::StoreU(hn::LoadU(some, from + c), some, reinterpret_cast<float*>(out) + c);
+}
+HWY_INLINE void copy_step(const Lines<bf16>& in, int64_t step, uint32_t* out) {
+  pair_columns(hn::CappedTag<uint32_t, kTileRows>(), &in(2 * step, 0)->bits, &in(2 * step + 1, 0)->bits, 0, kTileRows, out);
+}
+
+// Whole groups of kTileRows lines that lie side by side in memory, one group after the other in out: four groups, one or
+// two cache lines, are read at a time, and read once.
+template <class T>
+void pack_column_groups(const Lines<T>& in, int64_t depth, int64_t groups, uint32_t* out) {
+  const int64_t words = steps_of<T>(depth) * kTileRows, whole = depth * static_cast<int64_t>(sizeof(T)) / 4;
+  for (int64_t first = 0; first < groups; first += 4) {
+    const int64_t last = smaller(groups, first + 4);
+    for (int64_t s = 0; s < whole; ++s)
+      for (int64_t g = first; g < last; ++g)
+        copy_step({in(0, g * kTileRows), in.along_k, 1}, s, out + g * words + s * kTileRows);
+    for (int64_t g = first; g < last; ++g)
+      pack_one_by_one(Lines<T>{in(0, g * kTileRows), in.along_k, 1}, depth, whole, 0, kTileRows, kTileRows, out + g * words);
+  }
 }
 
 // `depth` elements of `count` lines as words; lines from count to width are zeros.

@@ -1,5 +1,25 @@
 // Panels of w: where they lie, and the register tiles that multiply one with a few rows.
 
+// What a row of a is packed as: f32, or pairs of bf16 where the rung multiplies them as they are.
+template <class T>
+struct RowWords {
+  using Word = float;
+  static constexpr int64_t kDepth = 1;  // elements of k in a word
+};
+#if defined(MH_PAIR_PRODUCTS)
+template <>
+struct RowWords<bf16> {
+  using Word = uint32_t;
+  static constexpr int64_t kDepth = 2;
+};
+#endif
+template <class T>
+using RowWord = typename RowWords<T>::Word;
+template <class T>
+constexpr int64_t row_steps(int64_t depth) {
+  return (depth + RowWords<T>::kDepth - 1) / RowWords<T>::kDepth;
+}
+
 // Depth of a block: the sum of a block starts from zero, sums of blocks are added in ascending order.
 constexpr int64_t kBlockDepth = 256;
 
@@ -8,10 +28,19 @@ struct Panels {
   int64_t n, steps;  // columns, and steps of the whole depth
 
   int64_t count() const { return (n + kPanelWidth - 1) / kPanelWidth; }
-  int64_t columns(int64_t panel) const { return smaller(kPanelWidth, n - panel * kPanelWidth); }
+  // Panels of the full width. A single vector left over takes one from the panel before it: few sums would wait for one
+  // another.
+  int64_t whole() const {
+    const int64_t rest = n % kPanelWidth;
+    return n / kPanelWidth - (rest > 0 && rest <= kLanes && n > kPanelWidth ? 1 : 0);
+  }
+  int64_t column(int64_t panel) const {
+    return smaller(n, panel * kPanelWidth - (panel > whole() && panel < count() ? kLanes : 0));
+  }
+  int64_t columns(int64_t panel) const { return column(panel + 1) - column(panel); }
   int64_t width(int64_t panel) const { return round_up(columns(panel), kLanes); }
-  int64_t offset(int64_t panel) const { return panel * kPanelWidth * steps; }
-  int64_t words() const { return count() == 0 ? 0 : offset(count() - 1) + width(count() - 1) * steps; }
+  int64_t offset(int64_t panel) const { return column(panel) * steps; }
+  int64_t words() const { return round_up(n, kLanes) * steps; }
 };
 
 // Panels [first, first + count) of w, each with its whole depth, one after the other.
@@ -20,7 +49,7 @@ void pack_panels(const View& w, int64_t k, const Panels& panels, int64_t first, 
   const int64_t blocks = (k + kBlockDepth - 1) / kBlockDepth;
   parallel_for(count * blocks, [&](int64_t task) {
     const int64_t panel = first + task / blocks, begin = task % blocks * kBlockDepth;
-    const Lines<T> lines{static_cast<const T*>(w.data) + begin * w.stride[0] + panel * kPanelWidth * w.stride[1],
+    const Lines<T> lines{static_cast<const T*>(w.data) + begin * w.stride[0] + panels.column(panel) * w.stride[1],
                          w.stride[0], w.stride[1]};
     const int64_t width = panels.width(panel);
     pack_words(lines, smaller(kBlockDepth, k - begin), panels.columns(panel), width,
@@ -28,45 +57,43 @@ void pack_panels(const View& w, int64_t k, const Panels& panels, int64_t first, 
   });
 }
 
-void gemm_pack(const GemmPackArgs& args) {
-  const int64_t k = args.w.size[0], n = args.w.size[1];
-  const bool pairs = args.w.dtype == DType::bf16;
-  const Panels panels{n, pairs ? steps_of<bf16>(k) : k};
-  if (args.bytes) *args.bytes = panels.words() * 4;
-  if (!args.packed) return;
-  uint32_t* out = static_cast<uint32_t*>(args.packed);
-  if (pairs) {
-    pack_panels<bf16>(args.w, k, panels, 0, panels.count(), out);
-  } else {
-    pack_panels<float>(args.w, k, panels, 0, panels.count(), out);
-  }
+// sum += the products of a word of a, in all lanes, and words of w.
+HWY_INLINE V add_products(V sum, float a, V w) { return hn::MulAdd(hn::Set(f32, a), w, sum); }
+HWY_INLINE V words_at(const float* at) { return hn::LoadU(f32, at); }
+HWY_INLINE int64_t word_steps(const float*, int64_t depth) { return depth; }
+#if defined(MH_PAIR_PRODUCTS)
+using Pairs = hn::Vec<hn::ScalableTag<uint32_t>>;
+HWY_INLINE V add_products(V sum, uint32_t a, Pairs w) {
+  return V{_mm512_dpbf16_ps(sum.raw, (__m512bh)_mm512_set1_epi32(static_cast<int>(a)), (__m512bh)w.raw)};
 }
+HWY_INLINE int64_t word_steps(const uint32_t*, int64_t depth) { return steps_of<bf16>(depth); }
+HWY_INLINE Pairs words_at(const uint32_t* at) { return hn::LoadU(hn::ScalableTag<uint32_t>(), at); }
+#endif
 
-template <int R, int N>
-HWY_INLINE void accumulate_step(V (&acc)[R][N], const float* a, const V (&columns)[N]) {
+template <class Row, class Words, int R, int N>
+HWY_INLINE void accumulate_step(V (&acc)[R][N], const Row* a, const Words (&columns)[N]) {
 #pragma GCC unroll 16
-  for (int r = 0; r < R; ++r) {
-    const V x = hn::Set(f32, a[r]);
+  for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
-    for (int n = 0; n < N; ++n) acc[r][n] = hn::MulAdd(x, columns[n], acc[r][n]);
-  }
+    for (int n = 0; n < N; ++n) acc[r][n] = add_products(acc[r][n], a[r], columns[n]);
 }
 
-// acc += Σ_k a[k · R + r] · w(k, column) over P panels, `apart` words from one to the next.
-template <int P, int R, int N>
-HWY_INLINE void accumulate_words(V (&acc)[R][N], const float* HWY_RESTRICT a, const float* HWY_RESTRICT w,
-                                 int64_t apart, int64_t depth) {
+// acc += Σ_k a[k · R + r] · w(k, column) over P panels, `apart` words from one to the next. Both in f32, or both in pairs.
+template <int P, class Word, int R, int N>
+HWY_INLINE void accumulate_words(V (&acc)[R][N], const Word* HWY_RESTRICT a, const Word* HWY_RESTRICT w, int64_t apart,
+                                 int64_t depth) {
   constexpr int kEach = N / P;
-  if constexpr (P == 1) return accumulate(acc, a, 1, R, w, N * kLanes, depth);
+  const int64_t steps = word_steps(w, depth);
 #pragma GCC unroll 2
-  for (int64_t k = 0; k < depth; ++k) {
-    V columns[N];
+  for (int64_t s = 0; s < steps; ++s) {
+    decltype(words_at(w)) columns[N];
 #pragma GCC unroll 8
-    for (int n = 0; n < N; ++n) columns[n] = hn::LoadU(f32, w + n / kEach * apart + (k * kEach + n % kEach) * kLanes);
-    accumulate_step(acc, a + k * R, columns);
+    for (int n = 0; n < N; ++n) columns[n] = words_at(w + n / kEach * apart + (s * kEach + n % kEach) * kLanes);
+    accumulate_step(acc, a + s * R, columns);
   }
 }
 
+// a in f32, w in pairs that are widened on the way.
 template <int P, int R, int N>
 HWY_INLINE void accumulate_words(V (&acc)[R][N], const float* HWY_RESTRICT a, const uint32_t* HWY_RESTRICT w,
                                  int64_t apart, int64_t depth) {
@@ -94,9 +121,9 @@ HWY_INLINE void accumulate_words(V (&acc)[R][N], const float* HWY_RESTRICT a, co
   accumulate_step(acc, a + (depth - 1) * R, columns);
 }
 
-// c = (c +) Σ_k a[k · R + r] · w(k, column) for R rows and N vectors of columns, w in f32 or pairs of bf16.
-template <class Word, int R, int N>
-HWY_NOINLINE void multiply_tile(const float* HWY_RESTRICT a, const Word* HWY_RESTRICT w, int64_t depth, bool add,
+// c = (c +) Σ_k a[k · R + r] · w(k, column) for R rows and N vectors of columns; a and w in f32 or pairs of bf16.
+template <class Row, class Word, int R, int N>
+HWY_NOINLINE void multiply_tile(const Row* HWY_RESTRICT a, const Word* HWY_RESTRICT w, int64_t depth, bool add,
                                 float* HWY_RESTRICT c) {
   V acc[R][N];
 #pragma GCC unroll 16
@@ -113,16 +140,16 @@ HWY_NOINLINE void multiply_tile(const float* HWY_RESTRICT a, const Word* HWY_RES
     }
 }
 
-template <class Word>
-using MultiplyTile = void (*)(const float*, const Word*, int64_t, bool, float*);
+template <class Row, class Word>
+using MultiplyTile = void (*)(const Row*, const Word*, int64_t, bool, float*);
 
-template <class Word, int R = kTileRows>
-MultiplyTile<Word> multiply_tile_for(int64_t rows, int64_t vectors) {
+template <class Row, class Word, int R = kTileRows>
+MultiplyTile<Row, Word> multiply_tile_for(int64_t rows, int64_t vectors) {
   if constexpr (R > 1) {
-    if (rows != R) return multiply_tile_for<Word, R - 1>(rows, vectors);
+    if (rows != R) return multiply_tile_for<Row, Word, R - 1>(rows, vectors);
   }
-  return vectors == 3   ? multiply_tile<Word, R, 3>
-         : vectors == 2 ? multiply_tile<Word, R, 2>
-                        : multiply_tile<Word, R, 1>;
+  return vectors == 3   ? multiply_tile<Row, Word, R, 3>
+         : vectors == 2 ? multiply_tile<Row, Word, R, 2>
+                        : multiply_tile<Row, Word, R, 1>;
 }
 static_assert(kTileVectors == 3);

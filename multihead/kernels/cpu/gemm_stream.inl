@@ -16,23 +16,38 @@ HWY_INLINE V load_some(const T* at, int64_t count) {
   return load_widened(lanes);
 }
 
-// sums[r · kStreamColumns + n] += Σ_k a[k · R + r] · w[k · apart + n] for `depth` <= kStreamDepth.
+// What of w meets one word of a: a row as f32, or two rows as pairs, of which `rows` are there.
+template <class T>
+HWY_INLINE V stream_words(float, const T* w, int64_t, int64_t, int64_t columns) {
+  return load_some(w, columns);
+}
+#if defined(MH_PAIR_PRODUCTS)
+HWY_INLINE Pairs stream_words(uint32_t, const bf16* w, int64_t apart, int64_t rows, int64_t columns) {
+  const hn::ScalableTag<uint32_t> u32;
+  const Pairs early = hn::ShiftRight<16>(hn::BitCast(u32, load_some(w, columns)));
+  return rows > 1 ? hn::Or(early, hn::BitCast(u32, load_some(w + apart, columns))) : early;
+}
+#endif
+
+// sums[r · kStreamColumns + n] += Σ_k a(k, r) · w[k · apart + n] for `depth` <= kStreamDepth, a as packed words.
 template <class T, int R>
-void stream_rows(const float* HWY_RESTRICT a, const T* HWY_RESTRICT w, int64_t apart, int64_t depth, int64_t columns,
+void stream_rows(const RowWord<T>* HWY_RESTRICT a, const T* HWY_RESTRICT w, int64_t apart, int64_t depth, int64_t columns,
                  float* HWY_RESTRICT sums) {
+  constexpr int64_t kRows = RowWords<T>::kDepth;
   for (int64_t c = 0; c < columns; c += kLanes) {
     V acc[R];
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) acc[r] = hn::Load(f32, sums + r * kStreamColumns + c);
-    const auto step = [&](int64_t k, V x) HWY_ATTR __attribute__((always_inline)) {
+    const auto step = [&](int64_t k, int64_t rows, int64_t count) HWY_ATTR __attribute__((always_inline)) {
+      const auto words = stream_words(RowWord<T>(), w + k * apart + c, apart, rows, count);
 #pragma GCC unroll 8
-      for (int r = 0; r < R; ++r) acc[r] = hn::MulAdd(hn::Set(f32, a[k * R + r]), x, acc[r]);
+      for (int r = 0; r < R; ++r) acc[r] = add_products(acc[r], a[k / kRows * R + r], words);
     };
     if (depth == kStreamDepth && c + kLanes <= columns) {
 #pragma GCC unroll 8
-      for (int64_t k = 0; k < kStreamDepth; ++k) step(k, load_widened(w + k * apart + c));
+      for (int64_t k = 0; k < kStreamDepth; k += kRows) step(k, kRows, kLanes);
     } else {
-      for (int64_t k = 0; k < depth; ++k) step(k, load_some(w + k * apart + c, columns - c));
+      for (int64_t k = 0; k < depth; k += kRows) step(k, smaller(kRows, depth - k), columns - c);
     }
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) hn::Store(acc[r], f32, sums + r * kStreamColumns + c);
@@ -40,7 +55,7 @@ void stream_rows(const float* HWY_RESTRICT a, const T* HWY_RESTRICT w, int64_t a
 }
 
 template <class T>
-using StreamRows = void (*)(const float*, const T*, int64_t, int64_t, int64_t, float*);
+using StreamRows = void (*)(const RowWord<T>*, const T*, int64_t, int64_t, int64_t, float*);
 
 template <class T, int R = kTileRows>
 StreamRows<T> stream_rows_for(int64_t rows) {
@@ -57,7 +72,7 @@ inline void add_sums(const float* from, int64_t count, float* to) {
 
 // Columns [column, column + columns) of y; `a` is one group of packed rows.
 template <class T>
-void stream_columns(const GemmArgs& args, const float* a, int64_t rows, int64_t column, int64_t columns) {
+void stream_columns(const GemmArgs& args, const RowWord<T>* a, int64_t rows, int64_t column, int64_t columns) {
   Scratch scratch;
   const int64_t count = rows * kStreamColumns;
   float* sums = scratch.take<float>(count);
@@ -70,7 +85,7 @@ void stream_columns(const GemmArgs& args, const float* a, int64_t rows, int64_t 
     float* to = begin == 0 ? sums : block;
     if (begin > 0) memset(block, 0, static_cast<size_t>(count) * 4);
     for (int64_t k = begin; k < end; k += kStreamDepth)
-      stream(a + k * rows, w + k * args.w.stride[0], args.w.stride[0], smaller(kStreamDepth, end - k), columns, to);
+      stream(a + row_steps<T>(k) * rows, w + k * args.w.stride[0], args.w.stride[0], smaller(kStreamDepth, end - k), columns, to);
     if (begin > 0) add_sums(block, count, sums);
   }
   for (int64_t c = 0; c < columns; c += kPanelWidth) {
@@ -80,7 +95,7 @@ void stream_columns(const GemmArgs& args, const float* a, int64_t rows, int64_t 
 }
 
 template <class T>
-void stream_plain(const GemmArgs& args, const float* a, int64_t rows) {
+void stream_plain(const GemmArgs& args, const RowWord<T>* a, int64_t rows) {
   const int64_t tasks = (args.n + kStreamColumns - 1) / kStreamColumns;
   parallel_for(tasks, [&](int64_t task) {
     const int64_t column = task * kStreamColumns;

@@ -10,6 +10,7 @@ namespace {
 
 #include "multihead/kernels/cpu/attention_fma.inl"
 #include "multihead/kernels/cpu/attention_amx.inl"
+#include "multihead/kernels/cpu/turn.inl"
 #include "multihead/kernels/cpu/gemm_pack.inl"
 #include "multihead/kernels/cpu/activation_math.inl"
 #include "multihead/kernels/cpu/gemm_epilogue.inl"

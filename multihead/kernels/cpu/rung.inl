@@ -12,6 +12,7 @@ namespace {
 #include "multihead/kernels/cpu/attention_decode.inl"
 #include "multihead/kernels/cpu/attention_weights.inl"
 #include "multihead/kernels/cpu/attention_statistics.inl"
+#include "multihead/kernels/cpu/turn.inl"
 #include "multihead/kernels/cpu/gemm_pack.inl"
 #include "multihead/kernels/cpu/activation_math.inl"
 #include "multihead/kernels/cpu/gemm_epilogue.inl"
@@ -19,6 +20,28 @@ namespace {
 #include "multihead/kernels/cpu/gemm_stream.inl"
 #include "multihead/kernels/cpu/gemm.inl"
 #include "multihead/kernels/cpu/limits.inl"
+
+void gemm_pack(const GemmPackArgs& args) {
+  const int64_t k = args.w.size[0], n = args.w.size[1];
+  const bool pairs = args.w.dtype == DType::bf16;
+  const Panels panels{n, pairs ? steps_of<bf16>(k) : k};
+  if (args.bytes) *args.bytes = panels.words() * 4;
+  if (!args.packed) return;
+  uint32_t* out = static_cast<uint32_t*>(args.packed);
+  if (pairs) {
+    pack_panels<bf16>(args.w, k, panels, 0, panels.count(), out);
+  } else {
+    pack_panels<float>(args.w, k, panels, 0, panels.count(), out);
+  }
+}
+
+void gemm(const GemmArgs& args) {
+  if (args.a.dtype == DType::bf16) {
+    gemm_of<bf16>(args);
+  } else {
+    gemm_of<float>(args);
+  }
+}
 
 }  // namespace
 

@@ -1,0 +1,41 @@
+// The rung of AVX512_BF16: matrix products of bf16 by pairs.
+#include <immintrin.h>
+
+#include "multihead/kernels/cpu/rung_headers.h"
+
+static_assert(HWY_TARGET == HWY_AVX3,
+              "the flags of this rung select another Highway target than the one it is named for");
+
+#define MH_PAIR_PRODUCTS
+
+namespace mh::kernels {
+namespace {
+
+#include "multihead/kernels/cpu/vector_math.inl"
+#include "multihead/kernels/cpu/microkernel.inl"
+#include "multihead/kernels/cpu/transpose.inl"
+#include "multihead/kernels/cpu/turn.inl"
+#include "multihead/kernels/cpu/gemm_pack.inl"
+#include "multihead/kernels/cpu/activation_math.inl"
+#include "multihead/kernels/cpu/gemm_epilogue.inl"
+#include "multihead/kernels/cpu/gemm_panels.inl"
+#include "multihead/kernels/cpu/gemm_stream.inl"
+#include "multihead/kernels/cpu/gemm.inl"
+
+void (*gemm_below)(const GemmArgs&) = nullptr;
+
+// Panels of w are those of the rung below, which packs them too.
+void gemm(const GemmArgs& args) {
+  if (args.a.dtype == DType::bf16) return gemm_of<bf16>(args);
+  gemm_below(args);
+}
+
+}  // namespace
+
+Table avx512_bf16::refine(Table below) {
+  gemm_below = below.gemm.run;
+  below.gemm.run = gemm;
+  return below;
+}
+
+}  // namespace mh::kernels
