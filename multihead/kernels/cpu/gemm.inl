@@ -12,14 +12,16 @@ constexpr int64_t kRowsPerTask = 128;
 // whole tile (0.42 against 0.84): there a block is widened once for all rows.
 constexpr int64_t kRowsWidenedInRegisters = kTileRows == 8 ? kRowsPerTask : 2 * kTileRows;
 
-// Rows [first, first + rows) of a: block after block of k, in each the groups of kTileRows rows, in each group the word
+// Rows [first, first + rows) of a, where they lie `apart` bytes apart; or, where apart is 0, packed: block after block of k, in each the groups of kTileRows rows, in each group the word
 // of a step and row at out[step · rows of the group + row].
 template <class T>
-struct PackedRows {
+struct LeftRows {
   const RowWord<T>* data;
-  int64_t first, rows;
+  int64_t first, rows, apart;
 
   const RowWord<T>* group(int64_t begin, int64_t depth, int64_t row) const {
+    if (apart != 0)
+      return reinterpret_cast<const RowWord<T>*>(reinterpret_cast<const char*>(data + row_steps<T>(begin)) + row * apart);
     return data + row_steps<T>(begin) * rows + row * row_steps<T>(depth);
   }
 };
@@ -69,19 +71,28 @@ struct PackedPanels {
 
 // One block of one panel, times all rows of a task: done(r, count) after each group of rows.
 template <class T, class Word, class Done>
-HWY_INLINE void multiply_block(const PackedRows<T>& a, int64_t row, int64_t rows, int64_t begin, int64_t depth,
+HWY_INLINE void multiply_block(const LeftRows<T>& a, int64_t row, int64_t rows, int64_t begin, int64_t depth,
                                const Word* w, int64_t width, float* sums, Done&& done) {
   for (int64_t r = 0; r < rows; r += kTileRows) {
     const int64_t count = smaller(kTileRows, rows - r);
-    multiply_tile_for<RowWord<T>, Word>(count, width / kLanes)(a.group(begin, depth, row + r), w, depth, begin > 0,
+    multiply_tile_for<RowWord<T>, Word>(count, width / kLanes)(a.group(begin, depth, row + r), a.apart, w, depth, begin > 0,
                                                                sums + r * width);
     done(r, count);
   }
 }
 
+// Brings columns [column, column + columns) of rows of y near.
+inline void ask_rows(const View& y, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+  const int64_t size = y.dtype == DType::bf16 ? 2 : 4;
+  for (int64_t r = row; r < row + rows; ++r) {
+    const char* at = static_cast<const char*>(y.data) + (r * y.stride[0] + column) * size;
+    for (int64_t byte = 0; byte < columns * size; byte += 64) __builtin_prefetch(at + byte, 1);
+  }
+}
+
 // Rows [row, row + rows) of the packed ones times one panel, into y.
 template <class T>
-void multiply_panel(const GemmArgs& args, const PackedRows<T>& a, int64_t row, int64_t rows, const PackedPanels& w,
+void multiply_panel(const GemmArgs& args, const LeftRows<T>& a, int64_t row, int64_t rows, const PackedPanels& w,
                     int64_t panel) {
   Scratch scratch;
   const int64_t width = w.all.width(panel), column = w.all.column(panel), columns = w.all.columns(panel);
@@ -99,9 +110,12 @@ void multiply_panel(const GemmArgs& args, const PackedRows<T>& a, int64_t row, i
 
   for (int64_t begin = 0; begin < args.k; begin += kBlockDepth) {
     const int64_t depth = smaller(kBlockDepth, args.k - begin);
-    // A group's sums are finished while they lie in the first cache, and written beside the next group's products.
+    // A group's sums are finished while they lie in the first cache, and written beside the next group's products; what
+    // they will overwrite is asked for in time.
     const auto done = [&](int64_t r, int64_t count) {
-      if (begin + depth == args.k) finish(r, count);
+      if (begin + depth < args.k) return;
+      finish(r, count);
+      ask_rows(args.y, a.first + row + r + count, smaller(kTileRows, rows - r - count), column, columns);
     };
     const uint32_t* words = packed;
     if (packed) {
@@ -124,7 +138,7 @@ void multiply_panel(const GemmArgs& args, const PackedRows<T>& a, int64_t row, i
 // One row times two whole panels: three sums wait for one another, six keep the multipliers busy (Zen 4, from L3: f32
 // 0.91 to 0.98 of the read bandwidth, bf16 0.73 to 0.83).
 template <class T>
-void multiply_panel_pair(const GemmArgs& args, const PackedRows<T>& a, const PackedPanels& w, int64_t panel) {
+void multiply_panel_pair(const GemmArgs& args, const LeftRows<T>& a, const PackedPanels& w, int64_t panel) {
   constexpr int kVectors = 2 * kTileVectors;
   alignas(64) float sums[2 * kPanelWidth] = {};
   for (int64_t begin = 0; begin < args.k; begin += kBlockDepth) {
@@ -146,7 +160,7 @@ void multiply_panel_pair(const GemmArgs& args, const PackedRows<T>& a, const Pac
 
 // One row, packed panels: in pairs, then what is left.
 template <class T>
-void multiply_one_row(const GemmArgs& args, const PackedRows<T>& a, const PackedPanels& w) {
+void multiply_one_row(const GemmArgs& args, const LeftRows<T>& a, const PackedPanels& w) {
   const int64_t pairs = w.all.whole() / 2;
   parallel_for(w.count - pairs, [&](int64_t task) {
     if (task < pairs) return multiply_panel_pair<T>(args, a, w, 2 * task);
@@ -155,7 +169,7 @@ void multiply_one_row(const GemmArgs& args, const PackedRows<T>& a, const Packed
 }
 
 template <class T>
-void multiply_panels(const GemmArgs& args, const PackedRows<T>& a, const PackedPanels& w) {
+void multiply_panels(const GemmArgs& args, const LeftRows<T>& a, const PackedPanels& w) {
   if (a.rows == 1 && w.words) return multiply_one_row<T>(args, a, w);
   const int64_t tiles = (a.rows + kRowsPerTask - 1) / kRowsPerTask;
   const int64_t each = round_up((a.rows + tiles - 1) / tiles, kTileRows);
@@ -163,6 +177,14 @@ void multiply_panels(const GemmArgs& args, const PackedRows<T>& a, const PackedP
     const int64_t row = task / w.count * each;
     if (row < a.rows) multiply_panel<T>(args, a, row, smaller(each, a.rows - row), w, w.first + task % w.count);
   });
+}
+
+// Whether rows of a are read where they lie: those of words as the tile wants them, dense along k.
+template <class T>
+bool reads_lying(const View& a) {
+  if (sizeof(T) == 2 && RowWords<T>::kDepth == 1) return false;
+  if (a.stride[1] != 1 || a.size[1] % RowWords<T>::kDepth != 0) return false;
+  return a.size[0] == 1 || (a.size[0] > kTileRows && a.stride[0] != 0);
 }
 
 template <class T>
@@ -176,14 +198,18 @@ void gemm_of(const GemmArgs& args) {
   const int64_t panels_at_a_time = pack ? larger(1, kPackBytes / panel_bytes) : panels.count();
 
   Scratch scratch;
-  const bool as_it_is = sizeof(T) == 4 && m == 1 && args.a.stride[1] == 1;
-  RowWord<T>* a = as_it_is ? static_cast<RowWord<T>*>(args.a.data)
-                           : scratch.take<RowWord<T>>(smaller(m, rows_at_a_time) * row_steps<T>(args.k));
+  const bool lying = reads_lying<T>(args.a);
+  RowWord<T>* packed = lying ? nullptr : scratch.take<RowWord<T>>(smaller(m, rows_at_a_time) * row_steps<T>(args.k));
   uint32_t* w = pack ? scratch.take<uint32_t>(panels_at_a_time * kPanelWidth * panels.steps) : nullptr;
   for (int64_t row = 0; row < m; row += rows_at_a_time) {
-    const PackedRows<T> rows{a, row, smaller(rows_at_a_time, m - row)};
-    if (!as_it_is) pack_rows_of<T>(args, row, rows.rows, a);
-    if (!args.packed && m <= kTileRows && args.w.stride[1] == 1) return stream_plain<T>(args, a, m);
+    LeftRows<T> rows{packed, row, smaller(rows_at_a_time, m - row), 0};
+    if (lying) {
+      rows.data = reinterpret_cast<const RowWord<T>*>(static_cast<const T*>(args.a.data) + row * args.a.stride[0]);
+      rows.apart = args.a.stride[0] * static_cast<int64_t>(sizeof(T));
+    } else {
+      pack_rows_of<T>(args, row, rows.rows, packed);
+    }
+    if (!args.packed && m <= kTileRows && args.w.stride[1] == 1) return stream_plain<T>(args, rows.data, m);
     for (int64_t panel = 0; panel < panels.count(); panel += panels_at_a_time) {
       const int64_t count = smaller(panels_at_a_time, panels.count() - panel);
       if (pack) pack_panels<T>(args.w, args.k, panels, panel, count, w);

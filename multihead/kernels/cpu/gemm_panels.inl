@@ -78,6 +78,37 @@ HWY_INLINE void accumulate_step(V (&acc)[R][N], const Row* a, const Words (&colu
     for (int n = 0; n < N; ++n) acc[r][n] = add_products(acc[r][n], a[r], columns[n]);
 }
 
+// The same, rows of a where they lie, `apart` bytes from one to the next. The rows that follow are asked for on the way:
+// each is a run of a KB at most, too short for the core to foresee.
+template <int R, int N>
+HWY_INLINE void accumulate_lying(V (&)[R][N], const float*, int64_t, const uint32_t*, int64_t) {}  // pairs meet packed rows
+template <class Word, int R, int N>
+HWY_INLINE void accumulate_lying(V (&acc)[R][N], const Word* HWY_RESTRICT a, int64_t apart, const Word* HWY_RESTRICT w,
+                                 int64_t depth) {
+  constexpr int64_t kLine = 64 / sizeof(Word);
+  const char* rows[R];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) rows[r] = reinterpret_cast<const char*>(a) + r * apart;
+  const int64_t steps = word_steps(w, depth);
+  for (int64_t first = 0; first < steps; first += kLine) {
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) __builtin_prefetch(rows[r] + first * 4 + R * apart);
+    const int64_t end = smaller(steps, first + kLine);
+    for (int64_t s = first; s < end; ++s) {
+      decltype(words_at(w)) columns[N];
+#pragma GCC unroll 8
+      for (int n = 0; n < N; ++n) columns[n] = words_at(w + (s * N + n) * kLanes);
+#pragma GCC unroll 16
+      for (int r = 0; r < R; ++r) {
+        Word x;
+        memcpy(&x, rows[r] + s * 4, 4);
+#pragma GCC unroll 8
+        for (int n = 0; n < N; ++n) acc[r][n] = add_products(acc[r][n], x, columns[n]);
+      }
+    }
+  }
+}
+
 // acc += Σ_k a[k · R + r] · w(k, column) over P panels, `apart` words from one to the next. Both in f32, or both in pairs.
 template <int P, class Word, int R, int N>
 HWY_INLINE void accumulate_words(V (&acc)[R][N], const Word* HWY_RESTRICT a, const Word* HWY_RESTRICT w, int64_t apart,
@@ -121,16 +152,21 @@ HWY_INLINE void accumulate_words(V (&acc)[R][N], const float* HWY_RESTRICT a, co
   accumulate_step(acc, a + (depth - 1) * R, columns);
 }
 
-// c = (c +) Σ_k a[k · R + r] · w(k, column) for R rows and N vectors of columns; a and w in f32 or pairs of bf16.
+// c = (c +) Σ_k a(k, r) · w(k, column) for R rows and N vectors of columns; a and w in f32 or pairs of bf16. The words of a
+// lie as a[step · R + r]; or, where `apart` is not 0, rows that many bytes apart.
 template <class Row, class Word, int R, int N>
-HWY_NOINLINE void multiply_tile(const Row* HWY_RESTRICT a, const Word* HWY_RESTRICT w, int64_t depth, bool add,
-                                float* HWY_RESTRICT c) {
+HWY_NOINLINE void multiply_tile(const Row* HWY_RESTRICT a, int64_t apart, const Word* HWY_RESTRICT w, int64_t depth,
+                                bool add, float* HWY_RESTRICT c) {
   V acc[R][N];
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
     for (int n = 0; n < N; ++n) acc[r][n] = hn::Zero(f32);
-  accumulate_words<1>(acc, a, w, 0, depth);
+  if (apart == 0) {
+    accumulate_words<1>(acc, a, w, 0, depth);
+  } else {
+    accumulate_lying(acc, a, apart, w, depth);
+  }
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
@@ -141,7 +177,7 @@ HWY_NOINLINE void multiply_tile(const Row* HWY_RESTRICT a, const Word* HWY_RESTR
 }
 
 template <class Row, class Word>
-using MultiplyTile = void (*)(const Row*, const Word*, int64_t, bool, float*);
+using MultiplyTile = void (*)(const Row*, int64_t, const Word*, int64_t, bool, float*);
 
 template <class Row, class Word, int R = kTileRows>
 MultiplyTile<Row, Word> multiply_tile_for(int64_t rows, int64_t vectors) {

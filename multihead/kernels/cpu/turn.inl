@@ -36,8 +36,7 @@ HWY_INLINE void turn_fours(D d, const void* rows, int64_t apart, int64_t steps, 
 
 #if HWY_TARGET <= HWY_AVX3
 // Sixteen steps at a time: a row's whole line is read at once. Rows that lie a power of two apart share a set of the
-// first cache, where a line would not wait for its other parts (Zen 4, rows of 4 KB: f32 products 0.82 of the FMA peak
-// with turn_fours, 0.92 with this).
+// first cache, where a line would not wait for its other parts.
 HWY_INLINE void turn_sixteen(hn::ScalableTag<float>, const char* rows, int64_t apart, int64_t width, float* to) {
   V v[4][4];  // v[b][n]: word 4 j + n of rows 4 b … 4 b + 3 in block j
 #pragma GCC unroll 4
