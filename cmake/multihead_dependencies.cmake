@@ -1,11 +1,16 @@
 # What the library needs of others: fmt (seen by users through base/error.h), simdjson, ICU, threads; headers of
 # Highway, nlohmann json, toml++ and xxHash.
 find_package(Threads REQUIRED)
+if(MH_PYTHON)
+  include(multihead_python_dependencies)
+  return()
+endif()
 find_package(fmt REQUIRED)
+set(MH_FMT fmt::fmt)
+find_path(MH_HIGHWAY hwy/highway.h REQUIRED DOC "where hwy/highway.h lies")
 find_package(simdjson REQUIRED)
 find_package(ICU REQUIRED COMPONENTS uc)
 find_package(nlohmann_json REQUIRED)
-find_path(MH_HIGHWAY hwy/highway.h REQUIRED DOC "where hwy/highway.h lies")
 find_path(MH_TOML toml++/toml.h REQUIRED DOC "where toml++/toml.h lies")
 find_path(MH_XXHASH xxhash.h REQUIRED DOC "where xxhash.h lies")
 if(MH_CLI)

@@ -1,0 +1,155 @@
+// multihead.attention, merge, explain: the call itself, with the GIL released while the kernels run.
+#include <nanobind/stl/string.h>
+
+#include <array>
+#include <optional>
+
+#include "multihead/ops/attention.h"
+#include "python/bindings.h"
+#include "python/cache_object.h"
+#include "python/docstrings.h"
+#include "python/options.h"
+
+namespace mh::python {
+
+using namespace nb::literals;
+
+namespace {
+
+// What a call writes: the caller's array, or fresh ones like q.
+class Results {
+ public:
+  Results(std::string_view op, const Array& q, const Shape& shape, nb::handle out) : out_(nb::borrow(out)) {
+    if (out_.is_none()) fresh_.emplace(q, shape, q.tensor().dtype());
+    else given_.emplace(Site{op, "out"}, out, Access::write);
+  }
+  void want_lse(const Array& q, const Shape& shape) { lse_.emplace(q, shape, DType::f32); }
+
+  AttentionResult tensors() const {
+    return {fresh_ ? fresh_->tensor() : given_->tensor(), lse_ ? lse_->tensor() : Tensor{}};
+  }
+  nb::object release() {
+    nb::object o = fresh_ ? fresh_->release() : std::move(out_);
+    if (!lse_) return o;
+    return nb::make_tuple(o, lse_->release());
+  }
+
+ private:
+  nb::object out_;
+  std::optional<Output> fresh_, lse_;
+  std::optional<Array> given_;
+};
+
+// (B, H, Tq, Dv), or packed (T, H, Dv); a q that has no such rank is refused by the op itself.
+Shape output_shape(const Tensor& q, int64_t Dv) {
+  Shape shape = q.shape();
+  if (shape.rank() > 0) shape[shape.rank() - 1] = Dv;
+  return shape;
+}
+
+Shape lse_shape(const Tensor& q) {
+  if (q.rank() == 4) return {q.size(0), q.size(1), q.size(2)};
+  if (q.rank() == 3) return {q.size(1), q.size(0)};
+  return {};
+}
+
+nb::object attend_cache(const Array& q, const CacheObject& cache, const OptionArguments& given, bool return_lse) {
+  const CallOptions options("attention", given, q);
+  AttentionResult result;
+  {
+    nb::gil_scoped_release released;
+    result = cache.attend(q.tensor(), options.value);
+  }
+  nb::object o = to_array(q, result.o);
+  if (!return_lse) return o;
+  return nb::make_tuple(o, to_array(q, result.lse));
+}
+
+nb::object attend(nb::handle q_object, nb::handle k_object, nb::handle v_object, nb::handle mask, nb::handle bias,
+                  nb::handle scale, nb::handle similarity, double softcap, double dropout, nb::handle seed,
+                  nb::handle sink, bool return_lse, nb::handle out, nb::handle cu_seqlens_q, nb::handle cu_seqlens_k,
+                  nb::handle score_mix) {
+  constexpr std::string_view op = "attention";
+  const OptionArguments given{mask, bias, scale,        similarity,   seed,    sink,
+                              score_mix, cu_seqlens_q, cu_seqlens_k, softcap, dropout};
+  const Array q({op, "q"}, q_object);
+  refuse_gradient({op, "q"}, q);
+  CacheObject* cache = nullptr;
+  if (v_object.is_none() && nb::try_cast(k_object, cache) && cache) {
+    check(out.is_none(), "attention: out is given together with a KVCache; expected a result of its own");
+    return attend_cache(q, *cache, given, return_lse);
+  }
+  const Array k({op, "k"}, k_object), v({op, "v"}, v_object);
+  refuse_gradient({op, "k"}, k);
+  refuse_gradient({op, "v"}, v);
+  const CallOptions options(op, given, q);
+
+  Results results(op, q, output_shape(q.tensor(), v.tensor().rank() > 0 ? v.tensor().size(-1) : 0), out);
+  if (return_lse) results.want_lse(q, lse_shape(q.tensor()));
+  {
+    const AttentionResult tensors = results.tensors();
+    nb::gil_scoped_release released;
+    attention_into(tensors, q.tensor(), k.tensor(), v.tensor(), options.value);
+  }
+  return results.release();
+}
+
+nb::object merge_parts(const nb::sequence& pairs) {
+  std::vector<std::unique_ptr<Array>> arrays;
+  std::vector<AttentionResult> parts;
+  for (const nb::handle pair : pairs) {
+    check(PySequence_Check(pair.ptr()) && nb::len(pair) == 2, "merge: a part is no pair; expected (o, lse)");
+    for (const int which : {0, 1}) {
+      const Site site{"merge", which == 0 ? "o" : "lse"};
+      const nb::object each = pair[which];
+      arrays.push_back(std::make_unique<Array>(site, each, Access::read, Life::kept));
+      refuse_gradient(site, *arrays.back());
+    }
+    parts.push_back({arrays[arrays.size() - 2]->tensor(), arrays.back()->tensor()});
+  }
+  AttentionResult joined;
+  {
+    nb::gil_scoped_release released;
+    joined = merge(parts);
+  }
+  const nb::object first = pairs[0][0];
+  const Array like({"merge", "o"}, first);
+  return nb::make_tuple(to_array(like, joined.o), to_array(like, joined.lse));
+}
+
+Explanation explain_call(nb::handle q_object, nb::handle k_object, nb::handle v_object, const nb::kwargs& given) {
+  const Array q({"explain", "q"}, q_object);
+  const CallOptions options("explain", option_arguments("explain", given), q);
+  CacheObject* cache = nullptr;
+  if (v_object.is_none() && nb::try_cast(k_object, cache) && cache) return cache->explain(q.tensor(), options.value);
+  const Array k({"explain", "k"}, k_object), v({"explain", "v"}, v_object);
+  return explain(q.tensor(), k.tensor(), v.tensor(), options.value);
+}
+
+void bind_explanation(nb::module_& m) {
+  nb::class_<Explanation>(m, "Explanation", docs::kExplanation)
+      .def_ro("kernel", &Explanation::kernel)
+      .def_ro("rung", &Explanation::rung)
+      .def_ro("why", &Explanation::why)
+      .def_ro("composed", &Explanation::composed)
+      .def_ro("flops", &Explanation::flops)
+      .def_ro("bytes", &Explanation::bytes)
+      .def_ro("scratch", &Explanation::scratch)
+      .def("__repr__", &Explanation::text);
+}
+
+}  // namespace
+
+void bind_attention(nb::module_& m) {
+  const nb::object none = nb::none();
+  m.def("attention", attend, "q"_a, "k"_a, "v"_a.none() = none, nb::kw_only(), "mask"_a.none() = none,
+        "bias"_a.none() = none, "scale"_a.none() = none, "similarity"_a.none() = none, "softcap"_a = 0.0,
+        "dropout"_a = 0.0, "seed"_a.none() = none, "sink"_a.none() = none, "return_lse"_a = false,
+        "out"_a.none() = none, "cu_seqlens_q"_a.none() = none, "cu_seqlens_k"_a.none() = none,
+        "score_mix"_a.none() = none, docs::kAttention);
+  m.def("merge", merge_parts, "parts"_a, docs::kMerge);
+  bind_explanation(m);
+  m.def("explain", explain_call, "q"_a, "k"_a, "v"_a.none() = none, "options"_a, docs::kExplain);
+}
+
+}  // namespace mh::python

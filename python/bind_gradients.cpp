@@ -1,0 +1,75 @@
+// The backward pass, for the bindings to frameworks that have gradients: multihead.torch.
+#include <array>
+#include <optional>
+
+#include "multihead/ops/attention.h"
+#include "python/bindings.h"
+#include "python/options.h"
+
+namespace mh::python {
+
+using namespace nb::literals;
+
+namespace {
+
+constexpr std::string_view kOp = "attention_backward";
+
+// A gradient that is wanted: an array like what it belongs to.
+class Wanted {
+ public:
+  Wanted(bool wanted, const Array& of, DType dtype) {
+    if (wanted) output_.emplace(of, of.tensor().shape(), dtype);
+  }
+  Tensor tensor() const { return output_ ? output_->tensor() : Tensor{}; }
+  nb::object release() { return output_ ? output_->release() : nb::none(); }
+
+ private:
+  std::optional<Output> output_;
+};
+
+struct Given {
+  nb::handle q, k, v, o, lse, d_o, d_lse;
+};
+
+// (dq, dk, dv, dbias), None where not wanted. `bias` is dense, and its gradient f32.
+nb::tuple backward(const Given& given, nb::handle bias_object, const std::array<bool, 4>& wanted,
+                   const OptionArguments& arguments) {
+  const Array q({kOp, "q"}, given.q), k({kOp, "k"}, given.k), v({kOp, "v"}, given.v), o({kOp, "o"}, given.o),
+      lse({kOp, "lse"}, given.lse), d_o({kOp, "d_o"}, given.d_o);
+  std::optional<Array> d_lse, bias;
+  if (!given.d_lse.is_none()) d_lse.emplace(Site{kOp, "d_lse"}, given.d_lse);
+  CallOptions options(kOp, arguments, q);
+  Wanted dq(wanted[0], q, q.tensor().dtype()), dk(wanted[1], k, k.tensor().dtype()), dv(wanted[2], v, v.tensor().dtype());
+  std::optional<Wanted> dbias;
+  AttentionGradients out{dq.tensor(), dk.tensor(), dv.tensor()};
+  if (!bias_object.is_none()) {
+    bias.emplace(Site{kOp, "bias"}, bias_object);
+    dbias.emplace(wanted[3], *bias, DType::f32);
+    options.value.bias.insert(options.value.bias.begin(), DenseBias{bias->tensor()});
+    out.dbias.push_back(dbias->tensor());
+  }
+  for (size_t n = out.dbias.size(); n < options.value.bias.size(); ++n) out.dbias.emplace_back();
+  {
+    const AttentionCall call{q.tensor(), k.tensor(), v.tensor(), {o.tensor(), lse.tensor()}};
+    const OutputGradients gradients{d_o.tensor(), d_lse ? d_lse->tensor() : Tensor{}};
+    nb::gil_scoped_release released;
+    attention_backward_into(out, call, gradients, options.value);
+  }
+  return nb::make_tuple(dq.release(), dk.release(), dv.release(), dbias ? dbias->release() : nb::none());
+}
+
+}  // namespace
+
+void bind_gradients(nb::module_& m) {
+  m.def("attention_backward",
+        [](nb::handle q, nb::handle k, nb::handle v, nb::handle o, nb::handle lse, nb::handle d_o, nb::handle d_lse,
+           nb::handle bias, bool want_q, bool want_k, bool want_v, bool want_bias, nb::kwargs given) {
+          return backward({q, k, v, o, lse, d_o, d_lse}, bias, {want_q, want_k, want_v, want_bias},
+                          option_arguments(kOp, given));
+        },
+        "q"_a, "k"_a, "v"_a, "o"_a, "lse"_a, "d_o"_a, "d_lse"_a.none(), nb::kw_only(), "bias"_a.none() = nb::none(),
+        "want_q"_a = true, "want_k"_a = true, "want_v"_a = true, "want_bias"_a = false, "options"_a,
+        "(dq, dk, dv, dbias) of a call, None where not wanted; options as the call had them.");
+}
+
+}  // namespace mh::python

@@ -1,0 +1,51 @@
+// The keyword arguments of a call, turned into AttentionOptions.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "multihead/ops/attention_options.h"
+#include "python/array.h"
+#include "python/mask_object.h"
+
+namespace mh::python {
+
+// As they came; None where not given.
+struct OptionArguments {
+  nb::handle mask = Py_None, bias = Py_None, scale = Py_None, similarity = Py_None;
+  nb::handle seed = Py_None, sink = Py_None, score_mix = Py_None;
+  nb::handle cu_seqlens_q = Py_None, cu_seqlens_k = Py_None;
+  double softcap = 0, dropout = 0;
+};
+// Throws: nb::type_error for a name that is no option.
+OptionArguments option_arguments(std::string_view op, const nb::kwargs& given);
+
+// The options, with the arrays they read. Lives as long as the call, under the GIL at both ends.
+class CallOptions {
+ public:
+  // `q` decides whose random generator gives the seed where there is none.
+  CallOptions(std::string_view op, const OptionArguments& given, const Array& q);
+
+  AttentionOptions value;
+
+ private:
+  const Tensor& borrow(const Site& site, nb::handle object);
+  void add_bias(std::string_view op, nb::handle bias);
+  std::vector<std::unique_ptr<Array>> borrowed_;
+};
+
+struct SimilarityObject {
+  Similarity similarity;
+  std::string text;
+};
+struct BiasObject {
+  Bias bias;
+  std::string text;
+};
+struct ScoreMixObject {
+  ScoreMix mix;
+  std::string text;
+};
+
+}  // namespace mh::python
