@@ -123,8 +123,7 @@ void Array::take_dlpack(const Site& site, Access access) {
   try {
     capsule = object_.attr("__dlpack__")();
   } catch (nb::python_error& error) {
-    fail(ErrorKind::invalid_argument, "{}: {} cannot be read; {}", site.op, site.what,
-         nb::str(error.value()).c_str());
+    fail(ErrorKind::invalid_argument, "{}: {} cannot be read; {}", site.op, site.what, nb::str(error.value()).c_str());
   }
   // A capsule that is not renamed deletes its tensor itself: it is renamed once nothing can throw any more.
   if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned")) {
@@ -148,10 +147,11 @@ void Array::take_dlpack(const Site& site, Access access) {
 void refuse_gradient(const Site& site, const Array& array) {
   if (!array.kind().has_gradients || !nb::cast<bool>(array.object().attr("requires_grad"))) return;
   if (!nb::cast<bool>(nb::module_::import_("torch").attr("is_grad_enabled")())) return;
-  fail(ErrorKind::invalid_argument,
-       "{}: {} requires a gradient, which would be lost here; expected a call of multihead.torch, a detached tensor, or "
-       "torch.no_grad()",
-       site.op, site.what);
+  fail(
+      ErrorKind::invalid_argument,
+      "{}: {} requires a gradient, which would be lost here; expected a call of multihead.torch, a detached tensor, or "
+      "torch.no_grad()",
+      site.op, site.what);
 }
 
 Tensor copy_integers(const Site& site, nb::handle object) {
@@ -159,8 +159,8 @@ Tensor copy_integers(const Site& site, nb::handle object) {
   const nb::object made = is_array ? nb::borrow(object) : nb::object(numpy("asarray")(object));
   const Array array(site, made);
   const Tensor& t = array.tensor();
-  const bool integers = t.dtype() == DType::i32 || t.dtype() == DType::i64 || t.dtype() == DType::i8 ||
-                        t.dtype() == DType::u8;
+  const bool integers =
+      t.dtype() == DType::i32 || t.dtype() == DType::i64 || t.dtype() == DType::i8 || t.dtype() == DType::u8;
   check(integers, "{}: {} holds {}; expected integers of 8, 32 or 64 bits; it is {}", site.op, site.what,
         name(t.dtype()), t.shape());
   return t.dtype() == DType::i32 ? t.clone() : t.to(DType::i32);

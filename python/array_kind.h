@@ -11,10 +11,10 @@ namespace nb = nanobind;
 
 struct ArrayKind {
   enum class Way { numpy, exchange, dlpack, none };
-  PyTypeObject* type = nullptr;                // a reference is held for good, so the address stays this type's
+  PyTypeObject* type = nullptr;  // a reference is held for good, so the address stays this type's
   Way way = Way::none;
-  const dlpack::ExchangeApi* api = nullptr;    // exchange
-  bool has_gradients = false;                  // its arrays say requires_grad
+  const dlpack::ExchangeApi* api = nullptr;  // exchange
+  bool has_gradients = false;                // its arrays say requires_grad
 };
 const ArrayKind& kind_of(nb::handle object);
 

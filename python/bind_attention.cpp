@@ -20,8 +20,10 @@ namespace {
 class Results {
  public:
   Results(std::string_view op, const Array& q, const Shape& shape, nb::handle out) : out_(nb::borrow(out)) {
-    if (out_.is_none()) fresh_.emplace(q, shape, q.tensor().dtype());
-    else given_.emplace(Site{op, "out"}, out, Access::write);
+    if (out_.is_none())
+      fresh_.emplace(q, shape, q.tensor().dtype());
+    else
+      given_.emplace(Site{op, "out"}, out, Access::write);
   }
   void want_lse(const Array& q, const Shape& shape) { lse_.emplace(q, shape, DType::f32); }
 
@@ -70,8 +72,8 @@ nb::object attend(nb::handle q_object, nb::handle k_object, nb::handle v_object,
                   nb::handle sink, bool return_lse, nb::handle out, nb::handle cu_seqlens_q, nb::handle cu_seqlens_k,
                   nb::handle score_mix) {
   constexpr std::string_view op = "attention";
-  const OptionArguments given{mask, bias, scale,        similarity,   seed,    sink,
-                              score_mix, cu_seqlens_q, cu_seqlens_k, softcap, dropout};
+  const OptionArguments given{mask,      bias,         scale,        similarity, seed,   sink,
+                              score_mix, cu_seqlens_q, cu_seqlens_k, softcap,    dropout};
   const Array q({op, "q"}, q_object);
   refuse_gradient({op, "q"}, q);
   CacheObject* cache = nullptr;

@@ -48,8 +48,10 @@ void append(CacheObject& self, nb::handle k_object, nb::handle v_object,
   refuse_gradient({"KVCache.append", "v"}, v);
   nb::gil_scoped_release released;
   self.change([&](KVCache& cache) {
-    if (sequences) cache.append(k.tensor(), v.tensor(), *sequences);
-    else cache.append(k.tensor(), v.tensor());
+    if (sequences)
+      cache.append(k.tensor(), v.tensor(), *sequences);
+    else
+      cache.append(k.tensor(), v.tensor());
   });
 }
 
@@ -69,8 +71,9 @@ std::string text(const CacheObject& self) {
   return self.read([](const KVCache& cache) {
     const KVCacheOptions& o = cache.options();
     const std::string paged = o.page > 0 ? fmt::format(", page={}", o.page) : "";
-    return fmt::format("multihead.KVCache(batch={}, key_heads={}, key_width={}, value_width={}, capacity={}, dtype='{}'{})",
-                       cache.lengths().size(), o.key_heads, o.key_width, o.value_width, o.capacity, name(o.dtype), paged);
+    return fmt::format(
+        "multihead.KVCache(batch={}, key_heads={}, key_width={}, value_width={}, capacity={}, dtype='{}'{})",
+        cache.lengths().size(), o.key_heads, o.key_width, o.value_width, o.capacity, name(o.dtype), paged);
   });
 }
 
@@ -79,32 +82,35 @@ std::string text(const CacheObject& self) {
 void bind_cache(nb::module_& m) {
   using Release = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<CacheObject>(m, "KVCache", docs::kKVCache)
-      .def("__init__", make, "batch"_a, "key_heads"_a, "key_width"_a, "value_width"_a.none() = nb::none(), nb::kw_only(),
-           "capacity"_a, "dtype"_a = "float32", "page"_a = 0)
+      .def("__init__", make, "batch"_a, "key_heads"_a, "key_width"_a, "value_width"_a.none() = nb::none(),
+           nb::kw_only(), "capacity"_a, "dtype"_a = "float32", "page"_a = 0)
       .def("append", append, "k"_a, "v"_a, "sequences"_a.none() = nb::none(), docs::kAppend)
-      .def("truncate",
-           [](CacheObject& self, int64_t sequence, int64_t length) {
-             self.change([&](KVCache& cache) { cache.truncate(sequence, length); });
-           },
-           "sequence"_a, "length"_a, Release(), docs::kTruncate)
-      .def("copy",
-           [](CacheObject& self, int64_t source, int64_t target) {
-             self.change([&](KVCache& cache) { cache.copy(source, target); });
-           },
-           "source"_a, "target"_a, Release(), docs::kCopy)
-      .def("choose",
-           [](CacheObject& self, const std::vector<int32_t>& parents) {
-             self.change([&](KVCache& cache) { cache.choose(parents); });
-           },
-           "parents"_a, Release(), docs::kChoose)
-      .def_prop_ro("lengths",
-                   [](const CacheObject& self) {
-                     return self.read([](const KVCache& cache) { return cache.lengths(); });
-                   },
-                   Release(), docs::kCacheLengths)
-      .def_prop_ro("nbytes",
-                   [](const CacheObject& self) { return self.read([](const KVCache& cache) { return cache.bytes(); }); },
-                   Release(), docs::kBytes)
+      .def(
+          "truncate",
+          [](CacheObject& self, int64_t sequence, int64_t length) {
+            self.change([&](KVCache& cache) { cache.truncate(sequence, length); });
+          },
+          "sequence"_a, "length"_a, Release(), docs::kTruncate)
+      .def(
+          "copy",
+          [](CacheObject& self, int64_t source, int64_t target) {
+            self.change([&](KVCache& cache) { cache.copy(source, target); });
+          },
+          "source"_a, "target"_a, Release(), docs::kCopy)
+      .def(
+          "choose",
+          [](CacheObject& self, const std::vector<int32_t>& parents) {
+            self.change([&](KVCache& cache) { cache.choose(parents); });
+          },
+          "parents"_a, Release(), docs::kChoose)
+      .def_prop_ro(
+          "lengths",
+          [](const CacheObject& self) { return self.read([](const KVCache& cache) { return cache.lengths(); }); },
+          Release(), docs::kCacheLengths)
+      .def_prop_ro(
+          "nbytes",
+          [](const CacheObject& self) { return self.read([](const KVCache& cache) { return cache.bytes(); }); },
+          Release(), docs::kBytes)
       .def_prop_ro("block_table", block_table, docs::kBlockTable)
       .def("__repr__", text);
 }

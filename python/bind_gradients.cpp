@@ -39,7 +39,8 @@ nb::tuple backward(const Given& given, nb::handle bias_object, const std::array<
   std::optional<Array> d_lse, bias;
   if (!given.d_lse.is_none()) d_lse.emplace(Site{kOp, "d_lse"}, given.d_lse);
   CallOptions options(kOp, arguments, q);
-  Wanted dq(wanted[0], q, q.tensor().dtype()), dk(wanted[1], k, k.tensor().dtype()), dv(wanted[2], v, v.tensor().dtype());
+  Wanted dq(wanted[0], q, q.tensor().dtype()), dk(wanted[1], k, k.tensor().dtype()),
+      dv(wanted[2], v, v.tensor().dtype());
   std::optional<Wanted> dbias;
   AttentionGradients out{dq.tensor(), dk.tensor(), dv.tensor()};
   if (!bias_object.is_none()) {
@@ -61,15 +62,16 @@ nb::tuple backward(const Given& given, nb::handle bias_object, const std::array<
 }  // namespace
 
 void bind_gradients(nb::module_& m) {
-  m.def("attention_backward",
-        [](nb::handle q, nb::handle k, nb::handle v, nb::handle o, nb::handle lse, nb::handle d_o, nb::handle d_lse,
-           nb::handle bias, bool want_q, bool want_k, bool want_v, bool want_bias, nb::kwargs given) {
-          return backward({q, k, v, o, lse, d_o, d_lse}, bias, {want_q, want_k, want_v, want_bias},
-                          option_arguments(kOp, given));
-        },
-        "q"_a, "k"_a, "v"_a, "o"_a, "lse"_a, "d_o"_a, "d_lse"_a.none(), nb::kw_only(), "bias"_a.none() = nb::none(),
-        "want_q"_a = true, "want_k"_a = true, "want_v"_a = true, "want_bias"_a = false, "options"_a,
-        "(dq, dk, dv, dbias) of a call, None where not wanted; options as the call had them.");
+  m.def(
+      "attention_backward",
+      [](nb::handle q, nb::handle k, nb::handle v, nb::handle o, nb::handle lse, nb::handle d_o, nb::handle d_lse,
+         nb::handle bias, bool want_q, bool want_k, bool want_v, bool want_bias, nb::kwargs given) {
+        return backward({q, k, v, o, lse, d_o, d_lse}, bias, {want_q, want_k, want_v, want_bias},
+                        option_arguments(kOp, given));
+      },
+      "q"_a, "k"_a, "v"_a, "o"_a, "lse"_a, "d_o"_a, "d_lse"_a.none(), nb::kw_only(), "bias"_a.none() = nb::none(),
+      "want_q"_a = true, "want_k"_a = true, "want_v"_a = true, "want_bias"_a = false, "options"_a,
+      "(dq, dk, dv, dbias) of a call, None where not wanted; options as the call had them.");
 }
 
 }  // namespace mh::python

@@ -17,8 +17,7 @@ namespace {
 nb::dict machine() {
   const CpuInfo cpu = cpu_info();
   nb::list rungs;
-  for (const RungInfo& rung : machine_rungs())
-    rungs.append(nb::make_tuple(rung.name, rung.usable, rung.why));
+  for (const RungInfo& rung : machine_rungs()) rungs.append(nb::make_tuple(rung.name, rung.usable, rung.why));
   nb::dict out;
   out["cpu"] = cpu.model;
   out["cpus"] = cpu.cores;
@@ -46,8 +45,10 @@ void bind_machine(nb::module_& m) {
   m.attr("__version__") = MH_VERSION;
   m.def("set_threads", set_threads, "count"_a, docs::kSetThreads);
   m.def("threads", threads, docs::kThreads);
-  m.def("rung", [] { return std::string(rung_name()); }, docs::kRung);
-  m.def("use_rung", [](const std::string& name) { use_rung(name); }, "name"_a, docs::kUseRung);
+  m.def(
+      "rung", [] { return std::string(rung_name()); }, docs::kRung);
+  m.def(
+      "use_rung", [](const std::string& name) { use_rung(name); }, "name"_a, docs::kUseRung);
   m.def("machine", machine, docs::kMachine);
   m.def("build_info", build_info, docs::kBuildInfo);
 }

@@ -51,27 +51,33 @@ MaskObject operator&(const MaskObject& a, const MaskObject& b) {
 }
 
 void bind_mask(nb::module_& m) {
-  nb::class_<MaskObject>(m, "Mask", docs::kMask)
-      .def(nb::self & nb::self)
-      .def("__repr__", [](const MaskObject& self) { return "multihead." + self.text; });
+  nb::class_<MaskObject>(m, "Mask", docs::kMask).def(nb::self & nb::self).def("__repr__", [](const MaskObject& self) {
+    return "multihead." + self.text;
+  });
   m.def("causal", causal_object, "offset"_a.none() = nb::none(), docs::kCausal);
-  m.def("positions", [](nb::handle offset) { return whole("positions", offset, positions, positions); }, "offset"_a,
-        docs::kPositions);
-  m.def("prefix", [](nb::handle n) { return whole("prefix", n, prefix, prefix); }, "n"_a, docs::kPrefix);
-  m.def("window",
-        [](int64_t left, int64_t right) {
-          return MaskObject{window(left, right), {}, fmt::format("window({}, {})", left, right)};
-        },
-        "left"_a, "right"_a, docs::kWindow);
-  m.def("lengths",
-        [](nb::handle counts) {
-          const Tensor t = copy_integers({"lengths", "the argument"}, counts);
-          return MaskObject{lengths(t), {}, fmt::format("lengths({})", t.shape())};
-        },
-        "counts"_a, docs::kLengths);
+  m.def(
+      "positions", [](nb::handle offset) { return whole("positions", offset, positions, positions); }, "offset"_a,
+      docs::kPositions);
+  m.def(
+      "prefix", [](nb::handle n) { return whole("prefix", n, prefix, prefix); }, "n"_a, docs::kPrefix);
+  m.def(
+      "window",
+      [](int64_t left, int64_t right) {
+        return MaskObject{window(left, right), {}, fmt::format("window({}, {})", left, right)};
+      },
+      "left"_a, "right"_a, docs::kWindow);
+  m.def(
+      "lengths",
+      [](nb::handle counts) {
+        const Tensor t = copy_integers({"lengths", "the argument"}, counts);
+        return MaskObject{lengths(t), {}, fmt::format("lengths({})", t.shape())};
+      },
+      "counts"_a, docs::kLengths);
   m.def("documents", documents_object, "ids"_a, "key_ids"_a.none() = nb::none(), docs::kDocuments);
-  m.def("keep", [](nb::handle where) { return dense("keep", where, keep); }, "where"_a, docs::kKeep);
-  m.def("drop", [](nb::handle where) { return dense("drop", where, drop); }, "where"_a, docs::kDrop);
+  m.def(
+      "keep", [](nb::handle where) { return dense("keep", where, keep); }, "where"_a, docs::kKeep);
+  m.def(
+      "drop", [](nb::handle where) { return dense("drop", where, drop); }, "where"_a, docs::kDrop);
 }
 
 }  // namespace mh::python

@@ -32,31 +32,40 @@ void bind_options(nb::module_& m) {
   bind_object<BiasObject>(m, "Bias", docs::kBias);
   bind_object<ScoreMixObject>(m, "ScoreMix", docs::kScoreMix);
   m.def("cosine", cosine, "tau"_a = 1.0, docs::kCosine);
-  m.def("euclidean", [] { return SimilarityObject{EuclideanSimilarity{}, "euclidean()"}; }, docs::kEuclidean);
-  m.def("alibi",
-        [](nb::handle slopes) {
-          const Tensor t = copy_floats({"alibi", "slopes"}, slopes);
-          return BiasObject{AlibiBias{t}, fmt::format("alibi({})", t.shape())};
-        },
-        "slopes"_a, docs::kAlibi);
-  m.def("t5",
-        [](nb::handle table, bool bidirectional, int64_t max_distance) {
-          const Tensor t = copy_floats({"t5", "table"}, table);
-          return BiasObject{T5Bias{t, bidirectional, max_distance}, fmt::format("t5({})", t.shape())};
-        },
-        "table"_a, nb::kw_only(), "bidirectional"_a = true, "max_distance"_a = 128, docs::kT5);
-  m.def("head_mix",
-        [](nb::handle matrix) {
-          const Tensor t = copy_floats({"head_mix", "matrix"}, matrix);
-          return ScoreMixObject{HeadMix{t}, fmt::format("head_mix({})", t.shape())};
-        },
-        "matrix"_a, docs::kHeadMix);
-  m.def("key_mix",
-        [](nb::handle matrix) {
-          const Tensor t = copy_floats({"key_mix", "matrix"}, matrix);
-          return ScoreMixObject{KeyMix{t}, fmt::format("key_mix({})", t.shape())};
-        },
-        "matrix"_a, docs::kKeyMix);
+  m.def(
+      "euclidean",
+      [] {
+        return SimilarityObject{EuclideanSimilarity{}, "euclidean()"};
+      },
+      docs::kEuclidean);
+  m.def(
+      "alibi",
+      [](nb::handle slopes) {
+        const Tensor t = copy_floats({"alibi", "slopes"}, slopes);
+        return BiasObject{AlibiBias{t}, fmt::format("alibi({})", t.shape())};
+      },
+      "slopes"_a, docs::kAlibi);
+  m.def(
+      "t5",
+      [](nb::handle table, bool bidirectional, int64_t max_distance) {
+        const Tensor t = copy_floats({"t5", "table"}, table);
+        return BiasObject{T5Bias{t, bidirectional, max_distance}, fmt::format("t5({})", t.shape())};
+      },
+      "table"_a, nb::kw_only(), "bidirectional"_a = true, "max_distance"_a = 128, docs::kT5);
+  m.def(
+      "head_mix",
+      [](nb::handle matrix) {
+        const Tensor t = copy_floats({"head_mix", "matrix"}, matrix);
+        return ScoreMixObject{HeadMix{t}, fmt::format("head_mix({})", t.shape())};
+      },
+      "matrix"_a, docs::kHeadMix);
+  m.def(
+      "key_mix",
+      [](nb::handle matrix) {
+        const Tensor t = copy_floats({"key_mix", "matrix"}, matrix);
+        return ScoreMixObject{KeyMix{t}, fmt::format("key_mix({})", t.shape())};
+      },
+      "matrix"_a, docs::kKeyMix);
 }
 
 }  // namespace mh::python

@@ -45,7 +45,8 @@ o are (B, H, Tq, Dv), lse float32 (B, H, Tq), as attention(…, return_lse=True)
 True
 )";
 
-inline constexpr const char* kExplain = R"(What attention would do with these arguments: kernel, why not a faster one, FLOPs, bytes.
+inline constexpr const char* kExplain =
+    R"(What attention would do with these arguments: kernel, why not a faster one, FLOPs, bytes.
 
 >>> import multihead, numpy as np
 >>> q = k = v = np.zeros((1, 8, 512, 64), np.float32)
@@ -56,7 +57,8 @@ inline constexpr const char* kExplain = R"(What attention would do with these ar
 inline constexpr const char* kExplanation =
     "What explain() says: kernel, rung, why (not a faster one), composed, flops, bytes, scratch. str() is readable.";
 
-inline constexpr const char* kWeights = R"(Exact rows of the weights of a call, before dropout: float32 (B, heads, rows, Tk).
+inline constexpr const char* kWeights =
+    R"(Exact rows of the weights of a call, before dropout: float32 (B, heads, rows, Tk).
 
 q, k and the options are those of the call, lse what it gave with return_lse=True. heads and rows are lists of indices;
 None means all. Packed: B sequences, rows counted inside each, Tk of the longest.
@@ -68,7 +70,8 @@ None means all. Packed: B sequences, rows counted inside each, Tk of the longest
 (1, 1, 2, 64)
 )";
 
-inline constexpr const char* kAttentionStatistics = R"(What a call looked at, streamed: the Tq × Tk matrix is never held.
+inline constexpr const char* kAttentionStatistics =
+    R"(What a call looked at, streamed: the Tq × Tk matrix is never held.
 
 q, k and the options are those of the call, lse what it gave with return_lse=True; top is 0 to 64. Gives a Statistics.
 
@@ -80,7 +83,8 @@ q, k and the options are those of the call, lse what it gave with return_lse=Tru
 )";
 
 inline constexpr const char* kStatistics =
-    "entropy (B, H, Tq) in nats; top_keys int32 and top_weights (B, H, Tq, top), the largest first; received (B, H, Tk): "
+    "entropy (B, H, Tq) in nats; top_keys int32 and top_weights (B, H, Tq, top), the largest first; received (B, H, "
+    "Tk): "
     "the sum over queries; distance (B, H, Tq): the mean of |position - key|.";
 
 inline constexpr const char* kMask = R"(Which pairs of query and key are kept; pieces are joined with &.
@@ -100,14 +104,16 @@ FlashAttention). causal(0) counts from the top left, as PyTorch's is_causal=True
 multihead.causal([2])
 )";
 
-inline constexpr const char* kPositions = R"(Keeps everything and says where the queries sit, for window(), alibi() and t5().
+inline constexpr const char* kPositions =
+    R"(Keeps everything and says where the queries sit, for window(), alibi() and t5().
 
 >>> import multihead
 >>> multihead.positions(0) & multihead.window(4, 4)
 multihead.positions(0) & window(4, 4)
 )";
 
-inline constexpr const char* kPrefix = R"(Causal, but the first n keys are seen by all; n is a number, or one per sequence (B,).
+inline constexpr const char* kPrefix =
+    R"(Causal, but the first n keys are seen by all; n is a number, or one per sequence (B,).
 
 >>> import multihead
 >>> multihead.prefix(16)
@@ -137,14 +143,16 @@ With one array, (B, Tk), a query has the document of the key at its position.
 multihead.documents([1, 5])
 )";
 
-inline constexpr const char* kKeep = R"(Keeps pairs where the array is true: bool, broadcasts to (B, H, Tq, Tk). It is read at each call, not copied.
+inline constexpr const char* kKeep =
+    R"(Keeps pairs where the array is true: bool, broadcasts to (B, H, Tq, Tk). It is read at each call, not copied.
 
 >>> import multihead, numpy as np
 >>> multihead.keep(np.tri(4, dtype=bool))
 multihead.keep([4, 4])
 )";
 
-inline constexpr const char* kDrop = R"(Drops pairs where the array is true: bool, broadcasts to (B, H, Tq, Tk). It is read at each call, not copied.
+inline constexpr const char* kDrop =
+    R"(Drops pairs where the array is true: bool, broadcasts to (B, H, Tq, Tk). It is read at each call, not copied.
 
 >>> import multihead, numpy as np
 >>> multihead.drop(np.zeros((2, 1, 1, 8), bool))
@@ -152,7 +160,8 @@ multihead.drop([2, 1, 1, 8])
 )";
 
 inline constexpr const char* kSimilarity = "How a query and a key are compared: cosine(), euclidean().";
-inline constexpr const char* kCosine = R"(tau · q·k / (|q| |k|), in place of scale · q·k; tau is a number, or one per head (H,).
+inline constexpr const char* kCosine =
+    R"(tau · q·k / (|q| |k|), in place of scale · q·k; tau is a number, or one per head (H,).
 
 >>> import multihead
 >>> multihead.cosine(20.0)
@@ -179,14 +188,17 @@ inline constexpr const char* kT5 = R"(table[bucket(key - position)][h], with T5'
 multihead.t5([32, 8])
 )";
 
-inline constexpr const char* kScoreMix = "A learned mixing of the scores after the cap, before bias and mask: head_mix(), key_mix().";
-inline constexpr const char* kHeadMix = R"(s'[h] = Σ matrix[h][g] · s[g]: talking heads; matrix is (H, H). Composed: not at fused speed.
+inline constexpr const char* kScoreMix =
+    "A learned mixing of the scores after the cap, before bias and mask: head_mix(), key_mix().";
+inline constexpr const char* kHeadMix =
+    R"(s'[h] = Σ matrix[h][g] · s[g]: talking heads; matrix is (H, H). Composed: not at fused speed.
 
 >>> import multihead, numpy as np
 >>> multihead.head_mix(np.eye(8))
 multihead.head_mix([8, 8])
 )";
-inline constexpr const char* kKeyMix = R"(s'[j] = Σ s[l] · matrix[l][j]; matrix is (Tk, Tk). Refused with causal masks. Composed: not at fused speed.
+inline constexpr const char* kKeyMix =
+    R"(s'[j] = Σ s[l] · matrix[l][j]; matrix is (Tk, Tk). Refused with causal masks. Composed: not at fused speed.
 
 >>> import multihead, numpy as np
 >>> multihead.key_mix(np.eye(16))
@@ -208,17 +220,21 @@ dtype is float32, bfloat16, float16 or int8 (one scale per key head and token).
 ((1, 8, 1, 64), [10])
 )";
 inline constexpr const char* kAppend =
-    "Adds k (B, Hkv, T, Dk) and v (B, Hkv, T, Dv), of any float type, behind what is there; with sequences, row n goes to "
+    "Adds k (B, Hkv, T, Dk) and v (B, Hkv, T, Dv), of any float type, behind what is there; with sequences, row n goes "
+    "to "
     "sequences[n]. Raises ValueError, and writes nothing, where there is no room.";
 inline constexpr const char* kTruncate = "Forgets the keys of a sequence past length, and gives its pages back.";
-inline constexpr const char* kCopy = "Makes sequence target a copy of source; pages are shared until one of them grows.";
+inline constexpr const char* kCopy =
+    "Makes sequence target a copy of source; pages are shared until one of them grows.";
 inline constexpr const char* kChoose =
     "Makes the sequences those that parents names, in its order (beam search); the batch becomes as long as the list.";
 inline constexpr const char* kCacheLengths = "How many keys each sequence holds.";
 inline constexpr const char* kBytes = "Bytes of memory the cache holds.";
-inline constexpr const char* kBlockTable = "Paged: int32 (B, most pages of a sequence), a copy; None where memory is not paged.";
+inline constexpr const char* kBlockTable =
+    "Paged: int32 (B, most pages of a sequence), a copy; None where memory is not paged.";
 
-inline constexpr const char* kSetThreads = R"(How many threads calls use from now on, 1 to 1024; results do not depend on it.
+inline constexpr const char* kSetThreads =
+    R"(How many threads calls use from now on, 1 to 1024; results do not depend on it.
 
 >>> import multihead
 >>> multihead.set_threads(multihead.threads())
@@ -226,8 +242,10 @@ inline constexpr const char* kSetThreads = R"(How many threads calls use from no
 inline constexpr const char* kThreads =
     "How many threads calls use: the CPUs this process may run on, MH_THREADS, or what set_threads() said.";
 inline constexpr const char* kRung = "The instruction set in use: baseline, avx2, avx512, amx, neon.";
-inline constexpr const char* kUseRung = "Chooses an instruction set. Raises ValueError where there is none such or the machine lacks it.";
-inline constexpr const char* kMachine = "The CPU, how many of them may be used, the instruction set in use, and all there are: (name, usable, why not).";
+inline constexpr const char* kUseRung =
+    "Chooses an instruction set. Raises ValueError where there is none such or the machine lacks it.";
+inline constexpr const char* kMachine =
+    "The CPU, how many of them may be used, the instruction set in use, and all there are: (name, usable, why not).";
 inline constexpr const char* kBuildInfo = "version, compiler, nanobind, stable_abi.";
 
 }  // namespace mh::python::docs

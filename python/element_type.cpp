@@ -23,10 +23,11 @@ DType dtype_of_format(std::string_view op, std::string_view what, const char* fo
       break;
     default: break;
   }
-  fail(ErrorKind::unsupported,
-       "{}: {} holds elements of the type '{}'; expected floats of 16, 32 or 64 bits, integers of 8, 32 or 64, or bool, "
-       "in the machine's byte order",
-       op, what, format);
+  fail(
+      ErrorKind::unsupported,
+      "{}: {} holds elements of the type '{}'; expected floats of 16, 32 or 64 bits, integers of 8, 32 or 64, or bool, "
+      "in the machine's byte order",
+      op, what, format);
 }
 
 nanobind::dlpack::dtype dlpack_type(DType dtype) {
@@ -53,10 +54,11 @@ DType dtype_of_dlpack(std::string_view op, std::string_view what, nanobind::dlpa
   for (const DType each : kAll) {
     if (dlpack_type(each) == type) return each;
   }
-  fail(ErrorKind::unsupported,
-       "{}: {} holds elements of DLPack's type {} with {} bits; expected floats of 16, 32 or 64 bits, bf16, integers of "
-       "8, 32 or 64, or bool",
-       op, what, static_cast<int>(type.code), static_cast<int>(type.bits));
+  fail(
+      ErrorKind::unsupported,
+      "{}: {} holds elements of DLPack's type {} with {} bits; expected floats of 16, 32 or 64 bits, bf16, integers of "
+      "8, 32 or 64, or bool",
+      op, what, static_cast<int>(type.code), static_cast<int>(type.bits));
 }
 
 }  // namespace mh::python

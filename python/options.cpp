@@ -23,8 +23,9 @@ Similarity similarity_of(std::string_view op, const OptionArguments& given) {
   if (given.similarity.is_none()) return DotSimilarity{scale};
   SimilarityObject* chosen = nullptr;
   if (!nb::try_cast(given.similarity, chosen) || !chosen) {
-    const std::string text = fmt::format("{}: similarity is a {}; expected multihead.cosine(…) or multihead.euclidean()",
-                                         op, nb::inst_name(given.similarity).c_str());
+    const std::string text =
+        fmt::format("{}: similarity is a {}; expected multihead.cosine(…) or multihead.euclidean()", op,
+                    nb::inst_name(given.similarity).c_str());
     throw nb::type_error(text.c_str());
   }
   if (!scale) return chosen->similarity;
@@ -48,18 +49,30 @@ OptionArguments option_arguments(std::string_view op, const nb::kwargs& given) {
   OptionArguments out;
   for (const auto& [key, value] : given) {
     const std::string name = nb::cast<std::string>(key);
-    if (name == "mask") out.mask = value;
-    else if (name == "bias") out.bias = value;
-    else if (name == "scale") out.scale = value;
-    else if (name == "similarity") out.similarity = value;
-    else if (name == "softcap") out.softcap = number({op, "softcap"}, value);
-    else if (name == "dropout") out.dropout = number({op, "dropout"}, value);
-    else if (name == "seed") out.seed = value;
-    else if (name == "sink") out.sink = value;
-    else if (name == "cu_seqlens_q") out.cu_seqlens_q = value;
-    else if (name == "cu_seqlens_k") out.cu_seqlens_k = value;
-    else if (name == "score_mix") out.score_mix = value;
-    else throw nb::type_error(fmt::format("{}() got an unexpected keyword argument '{}'", op, name).c_str());
+    if (name == "mask")
+      out.mask = value;
+    else if (name == "bias")
+      out.bias = value;
+    else if (name == "scale")
+      out.scale = value;
+    else if (name == "similarity")
+      out.similarity = value;
+    else if (name == "softcap")
+      out.softcap = number({op, "softcap"}, value);
+    else if (name == "dropout")
+      out.dropout = number({op, "dropout"}, value);
+    else if (name == "seed")
+      out.seed = value;
+    else if (name == "sink")
+      out.sink = value;
+    else if (name == "cu_seqlens_q")
+      out.cu_seqlens_q = value;
+    else if (name == "cu_seqlens_k")
+      out.cu_seqlens_k = value;
+    else if (name == "score_mix")
+      out.score_mix = value;
+    else
+      throw nb::type_error(fmt::format("{}() got an unexpected keyword argument '{}'", op, name).c_str());
   }
   return out;
 }
@@ -86,8 +99,8 @@ CallOptions::CallOptions(std::string_view op, const OptionArguments& given, cons
     MaskObject* mask = nullptr;
     if (!nb::try_cast(given.mask, mask) || !mask) {
       const std::string text =
-          fmt::format("{}: mask is a {}; expected a multihead.Mask: keep(t) where True keeps, drop(t) where True drops", op,
-                      nb::inst_name(given.mask).c_str());
+          fmt::format("{}: mask is a {}; expected a multihead.Mask: keep(t) where True keeps, drop(t) where True drops",
+                      op, nb::inst_name(given.mask).c_str());
       throw nb::type_error(text.c_str());
     }
     value.mask = mask->mask;

@@ -25,16 +25,14 @@ nb::handle numpy_name(DType dtype) {
 }
 
 nb::object numpy_type(const Array& like, DType dtype) {
-  if (like.kind().way == ArrayKind::Way::numpy && like.tensor().dtype() == dtype)
-    return like.object().attr("dtype");
+  if (like.kind().way == ArrayKind::Way::numpy && like.tensor().dtype() == dtype) return like.object().attr("dtype");
   if (dtype == DType::bf16) return nb::module_::import_("ml_dtypes").attr("bfloat16");
   return nb::borrow(numpy_name(dtype));
 }
 
 nb::object empty_numpy(const Shape& shape, nb::handle dtype) {
   nb::object sizes = nb::steal(PyTuple_New(shape.rank()));
-  for (int axis = 0; axis < shape.rank(); ++axis)
-    PyTuple_SetItem(sizes.ptr(), axis, PyLong_FromLongLong(shape[axis]));
+  for (int axis = 0; axis < shape.rank(); ++axis) PyTuple_SetItem(sizes.ptr(), axis, PyLong_FromLongLong(shape[axis]));
   return numpy("empty")(sizes, dtype);
 }
 
@@ -46,7 +44,7 @@ nb::object dlpack_object(const Tensor& tensor) {
   const std::vector<size_t> sizes(view.size.begin(), view.size.begin() + view.rank);
   const std::vector<int64_t> strides(view.stride.begin(), view.stride.begin() + view.rank);
   return nb::cast(nb::ndarray<nb::array_api>(view.data, sizes.size(), sizes.data(), owner, strides.data(),
-                                dlpack_type(tensor.dtype()), dlpack::kCpu));
+                                             dlpack_type(tensor.dtype()), dlpack::kCpu));
 }
 
 // The function that makes an array of the type of `like` from one with __dlpack__, or none.
