@@ -1,4 +1,4 @@
-// The backward pass, for the bindings to frameworks that have gradients: multihead.torch.
+// What multihead.torch is made of: the backward pass, and the shortest way for the plainest call.
 #include <array>
 #include <optional>
 
@@ -59,6 +59,37 @@ nb::tuple backward(const Given& given, nb::handle bias_object, const std::array<
   return nb::make_tuple(dq.release(), dk.release(), dv.release(), dbias ? dbias->release() : nb::none());
 }
 
+bool wants_gradient(const Array& array) {
+  return array.kind().has_gradients && nb::cast<bool>(array.object().attr("requires_grad"));
+}
+
+// Whether the four axes, the last stride and the heads are such that nothing needs to be said or copied.
+bool fits(const Tensor& q, const Tensor& k, const Tensor& v, bool grouped) {
+  const auto plain = [](const Tensor& t) { return t.rank() == 4 && t.stride(3) == 1 && t.size(3) >= 1; };
+  return plain(q) && plain(k) && plain(v) && k.size(1) == v.size(1) && (grouped || k.size(1) == q.size(1)) &&
+         (q.dtype() == DType::f32 || q.dtype() == DType::bf16 || q.dtype() == DType::f16);
+}
+
+// PyTorch's call without mask and dropout, where no gradient is wanted; None where there is more to it.
+nb::object plain_attention(nb::handle q_object, nb::handle k_object, nb::handle v_object, bool causal, nb::handle scale,
+                           bool grouped, bool recording) {
+  constexpr std::string_view op = "scaled_dot_product_attention";
+  const Array q({op, "query"}, q_object), k({op, "key"}, k_object), v({op, "value"}, v_object);
+  if (recording && (wants_gradient(q) || wants_gradient(k) || wants_gradient(v))) return nb::none();
+  if (!fits(q.tensor(), k.tensor(), v.tensor(), grouped)) return nb::none();
+  AttentionOptions options;
+  if (causal) options.mask = from_torch_causal();
+  if (!scale.is_none()) options.similarity = DotSimilarity{nb::cast<float>(scale)};
+  Shape shape = q.tensor().shape();
+  shape[3] = v.tensor().size(3);
+  Output o(q, shape, q.tensor().dtype());
+  {
+    nb::gil_scoped_release released;
+    attention_into({o.tensor(), {}}, q.tensor(), k.tensor(), v.tensor(), options);
+  }
+  return o.release();
+}
+
 }  // namespace
 
 void bind_gradients(nb::module_& m) {
@@ -72,6 +103,8 @@ void bind_gradients(nb::module_& m) {
       "q"_a, "k"_a, "v"_a, "o"_a, "lse"_a, "d_o"_a, "d_lse"_a.none(), nb::kw_only(), "bias"_a.none() = nb::none(),
       "want_q"_a = true, "want_k"_a = true, "want_v"_a = true, "want_bias"_a = false, "options"_a,
       "(dq, dk, dv, dbias) of a call, None where not wanted; options as the call had them.");
+  m.def("plain_attention", plain_attention, "q"_a, "k"_a, "v"_a, "causal"_a, "scale"_a.none(), "grouped"_a,
+        "recording"_a, "PyTorch's call without mask and dropout; None where there is more to it.");
 }
 
 }  // namespace mh::python

@@ -39,6 +39,8 @@ void translate(const std::exception_ptr& thrown, void*) {
 
 NB_MODULE(_core, m) {
   m.doc() = "The compiled part of multihead.";
+  // PyTorch keeps its operators, and with them our masks, for the life of the process: no leak to warn of.
+  nb::set_leak_warnings(false);
   nb::register_exception_translator(translate);
   mh::python::bind_mask(m);
   mh::python::bind_options(m);
