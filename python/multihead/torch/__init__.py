@@ -1,0 +1,13 @@
+"""PyTorch on the CPU: its own signatures and meaning, with gradients, at the speed of multihead's kernels.
+
+>>> import torch, multihead.torch
+>>> q, k, v = torch.randn(3, 2, 8, 128, 64)
+>>> multihead.torch.scaled_dot_product_attention(q, k, v, is_causal=True).shape
+torch.Size([2, 8, 128, 64])
+"""
+
+from ._functional import scaled_dot_product_attention
+from ._module import MultiheadAttention
+from ._patch import Patch, patch
+
+__all__ = ["MultiheadAttention", "Patch", "patch", "scaled_dot_product_attention"]

@@ -1,0 +1,217 @@
+"""torch.nn.functional.scaled_dot_product_attention, by multihead's kernels."""
+
+import torch
+from torch import Tensor
+
+from multihead import _core
+
+from . import _op
+
+_PLAIN = {Tensor, torch.nn.Parameter}
+_FLOATS = {torch.float32, torch.bfloat16, torch.float16}
+_LONGEST_HEAD = 512
+_compiling = torch.compiler.is_compiling
+_grad_enabled = torch.is_grad_enabled
+_autocast = torch.is_autocast_enabled
+_transforms = torch._C._functorch.peek_interpreter_stack
+_modes = torch._C._len_torch_dispatch_stack
+
+
+def why_not(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    """What keeps a call from multihead's kernels, in a sentence; None where nothing does."""
+    for name, x in (("query", query), ("key", key), ("value", value), ("attn_mask", attn_mask)):
+        if x is None:
+            continue
+        if x.device.type != "cpu":
+            return f"{name} lies on {x.device}; expected the CPU"
+        if x.layout != torch.strided or x.is_nested:
+            return f"{name} is not a dense tensor"
+        if name == "attn_mask":
+            if x.dtype not in _FLOATS and x.dtype != torch.bool:
+                return f"attn_mask holds {x.dtype}; expected bool, or floats of 16 or 32 bits"
+        elif x.dtype not in _FLOATS:
+            return f"{name} holds {x.dtype}; expected float32, bfloat16 or float16"
+        elif not 1 <= x.shape[-1] <= _LONGEST_HEAD:
+            return f"{name} is {tuple(x.shape)}; expected heads of 1 to {_LONGEST_HEAD} elements"
+    return None
+
+
+def _shapes(query, key, value, attn_mask):
+    parts = [("query", query), ("key", key), ("value", value), ("attn_mask", attn_mask)]
+    return ", ".join(f"{name} is {tuple(x.shape)}" for name, x in parts if x is not None)
+
+
+def _fail(kind, what, *tensors):
+    raise kind(f"scaled_dot_product_attention: {what}; {_shapes(*tensors)}")
+
+
+def _unit(x):
+    """x with a last stride of 1, as the kernels need it."""
+    return x if x.stride(-1) == 1 or x.shape[-1] <= 1 else x.contiguous()
+
+
+def _four_axes(query, key, value, attn_mask, enable_gqa):
+    """The tensors as (B, H, T, D), the mask with at most four axes, and what the result's leading axes are."""
+    given = (query, key, value, attn_mask)
+    if min(query.dim(), key.dim(), value.dim()) < 2:
+        _fail(ValueError, "query, key and value need at least two axes", *given)
+    if query.dim() == key.dim() == value.dim() == 4 and query.shape[0] == key.shape[0] == value.shape[0]:
+        if query.shape[1] == key.shape[1] == value.shape[1]:
+            return query, key, value, attn_mask, None
+        if enable_gqa:
+            if key.shape[1] != value.shape[1] or key.shape[1] == 0 or query.shape[1] % key.shape[1]:
+                _fail(ValueError, "the heads of key and value must be as many, and divide those of query", *given)
+            return query, key, value, attn_mask, None
+    if enable_gqa and query.shape[:-2] != key.shape[:-2]:
+        _fail(ValueError, "enable_gqa needs four axes and one batch size", *given)
+    try:
+        lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
+    except RuntimeError:
+        _fail(ValueError, "the leading axes do not broadcast (enable_gqa=True lets key and value have fewer heads)", *given)
+    heads = lead[-1] if lead else 1
+    fold = lambda x: x.expand(*lead, *x.shape[-2:]).reshape(-1, heads, *x.shape[-2:]) if heads else x.new_empty(0, 1, *x.shape[-2:])
+    if attn_mask is not None and (attn_mask.dim() > 4 or len(lead) != 2):
+        attn_mask = attn_mask.expand(*lead, query.shape[-2], key.shape[-2]).reshape(-1, heads, query.shape[-2], key.shape[-2])
+    return fold(query), fold(key), fold(value), attn_mask, lead
+
+
+def _seed():
+    """Drawn from PyTorch's generator, so that torch.manual_seed is obeyed."""
+    return torch.randint(2**63 - 1, (), dtype=torch.int64)
+
+
+class _Backward(torch.autograd.Function):
+    """The backward pass where its own derivative may be asked for: it has none, and says so."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(*given):
+        return _op.attention_backward(*given[:-4], list(given[-4:]))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        raise NotImplementedError("scaled_dot_product_attention: it is differentiable once; a second derivative was asked for")
+
+
+class _Attention(torch.autograd.Function):
+    """The eager call with gradients: shorter than the way through the dispatcher."""
+
+    @staticmethod
+    def forward(ctx, q, k, v, mask, dropout, seed, causal, scale):
+        given = _op.options_of(mask, causal)
+        if dropout > 0:
+            given.update(dropout=dropout, seed=seed)
+        o, lse = _core.attention(q, k, v, scale=scale, return_lse=True, **given)
+        ctx.save_for_backward(q, k, v, o, lse, mask)
+        ctx.rest = dropout, seed, causal, scale
+        ctx.set_materialize_grads(False)
+        return o, lse
+
+    @staticmethod
+    def backward(ctx, d_o, d_lse):
+        if d_o is None and d_lse is None:
+            return (None,) * 8
+        q, k, v, o, lse, mask = ctx.saved_tensors
+        dropout, seed, causal, scale = ctx.rest
+        if _grad_enabled():
+            d_o = torch.zeros_like(o) if d_o is None else d_o
+            seed, wants = torch.tensor(seed), ctx.needs_input_grad[:4]
+            gradients = _Backward.apply(q, k, v, o, lse, d_o, d_lse, mask, seed, dropout, causal, scale, *wants)
+            return (*(g if w else None for g, w in zip(gradients, wants)), None, None, None, None)
+        given = _op.options_of(mask, causal)
+        if dropout > 0:
+            given.update(dropout=dropout, seed=seed)
+        d_o = torch.zeros_like(o) if d_o is None else d_o
+        gradients = _op.backward(q, k, v, o, lse, d_o, d_lse, ctx.needs_input_grad[:4], scale, given)
+        return (*gradients, None, None, None, None)
+
+
+class _Transformed(torch.autograd.Function):
+    """The same inside torch.func's transforms, made of operators that they see through."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(q, k, v, mask, seed, dropout, causal, scale):
+        return _op.attention(q, k, v, mask, seed, dropout, causal, scale)
+
+    setup_context = staticmethod(_op.setup_context)
+
+    @staticmethod
+    def backward(ctx, d_o, d_lse):
+        return _op.backward_formula(ctx, d_o, d_lse, lambda *given: _Backward.apply(*given[:-1], *given[-1]))
+
+
+def attend(q, k, v, mask, dropout, causal, scale):
+    """(o, lse) of tensors (B, H, T, D) that fit, by the shortest way there is."""
+    q, k, v = _unit(q), _unit(k), _unit(v)
+    kinds = {type(q), type(k), type(v)} if mask is None else {type(q), type(k), type(v), type(mask)}
+    if _compiling() or not kinds <= _PLAIN or _transforms() is not None or _modes() > 0:
+        seed = _seed() if dropout > 0 else None
+        call = _op.attention if _compiling() or _transforms() is None else _Transformed.apply
+        return call(q, k, v, mask, seed, dropout, causal, scale)
+    seed = int(_seed()) if dropout > 0 else 0
+    if _grad_enabled() and (
+        q.requires_grad or k.requires_grad or v.requires_grad or (mask is not None and mask.requires_grad)
+    ):
+        return _Attention.apply(q, k, v, mask, dropout, seed, causal, scale)
+    given = _op.options_of(mask, causal)
+    if dropout > 0:
+        given.update(dropout=dropout, seed=seed)
+    return _core.attention(q, k, v, scale=scale, return_lse=True, **given)
+
+
+def _lowered(query, key, value, attn_mask):
+    """Under autocast PyTorch computes attention in its lower precision; so do we."""
+    dtype = torch.get_autocast_dtype("cpu")
+    lower = lambda x: x.to(dtype) if x is not None and x.dtype in _FLOATS else x
+    return lower(query), lower(key), lower(value), lower(attn_mask)
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """What torch.nn.functional.scaled_dot_product_attention gives, on the CPU: same arguments, same meaning.
+
+    query is (…, H, L, E), key (…, H, S, E), value (…, H, S, Ev); enable_gqa lets key and value have fewer heads. attn_mask
+    broadcasts to (…, H, L, S): where a bool is True the pair is kept, floats are added. is_causal counts from the top left.
+    Gradients reach query, key, value and a float mask. Dropout draws its seed from PyTorch's generator. Raises ValueError
+    with the shapes where they do not fit, NotImplementedError for what the kernels do not take (float64, other devices).
+
+    >>> import torch, multihead.torch
+    >>> q = torch.randn(2, 8, 128, 64, requires_grad=True)
+    >>> k, v = torch.randn(2, 2, 8, 128, 64)
+    >>> multihead.torch.scaled_dot_product_attention(q, k, v, is_causal=True).sum().backward()
+    >>> q.grad.shape
+    torch.Size([2, 8, 128, 64])
+    """
+    plain = attn_mask is None and dropout_p == 0.0 and type(query) is type(key) is type(value) is Tensor
+    if plain and not _compiling() and not _autocast("cpu") and query.is_cpu and _transforms() is None and _modes() == 0:
+        o = _core.plain_attention(query, key, value, is_causal, scale, enable_gqa, _grad_enabled())
+        if o is not None:
+            return o
+    if _autocast("cpu"):
+        query, key, value, attn_mask = _lowered(query, key, value, attn_mask)
+    reason = why_not(query, key, value, attn_mask)
+    if reason is not None:
+        raise NotImplementedError(f"scaled_dot_product_attention: {reason}")
+    given = (query, key, value, attn_mask)
+    if is_causal and attn_mask is not None:
+        _fail(ValueError, "attn_mask and is_causal=True are both given; expected one of them", *given)
+    if not 0.0 <= dropout_p <= 1.0:
+        _fail(ValueError, f"dropout_p is {dropout_p}; expected 0 to 1", *given)
+    q, k, v, mask, lead = _four_axes(*given, enable_gqa)
+    o = attend(q, k, v, mask, float(dropout_p), is_causal, scale)[0]
+    return o if lead is None else o.reshape(*lead, *o.shape[-2:])

@@ -1,0 +1,113 @@
+"""torch.nn.MultiheadAttention, by multihead's kernels."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from . import _op
+from ._functional import attend, why_not
+
+
+def _dropped(mask, kind):
+    """A mask of nn.MultiheadAttention as one of scaled_dot_product_attention: there True keeps, here it drops."""
+    return ~mask if mask.dtype == torch.bool else mask.to(kind)
+
+
+def _joined(a, b):
+    if a is None or b is None:
+        return b if a is None else a
+    if a.dtype == torch.bool and b.dtype == torch.bool:
+        return a & b
+    as_floats = lambda m, kind: m if m.dtype != torch.bool else torch.zeros_like(m, dtype=kind).masked_fill_(~m, float("-inf"))
+    kind = b.dtype if a.dtype == torch.bool else a.dtype
+    return as_floats(a, kind) + as_floats(b, kind)
+
+
+class MultiheadAttention(torch.nn.MultiheadAttention):
+    """A drop-in for torch.nn.MultiheadAttention: same arguments, same parameters, same state dict.
+
+    need_weights=True costs one more pass over the scores, not the whole matrix twice. The weights are those before dropout and
+    carry no gradient; everything else does.
+
+    >>> import torch, multihead.torch
+    >>> layer = multihead.torch.MultiheadAttention(64, 4, batch_first=True)
+    >>> _ = layer.load_state_dict(torch.nn.MultiheadAttention(64, 4).state_dict())
+    >>> x = torch.randn(2, 10, 64)
+    >>> o, weights = layer(x, x, x)
+    >>> o.shape, weights.shape
+    (torch.Size([2, 10, 64]), torch.Size([2, 10, 10]))
+    """
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        batched = query.dim() == 3
+        if query.dim() not in (2, 3) or key.dim() != query.dim() or value.dim() != query.dim():
+            shapes = f"query is {tuple(query.shape)}, key is {tuple(key.shape)}, value is {tuple(value.shape)}"
+            raise ValueError(f"MultiheadAttention: expected (L, E) or three axes of all; {shapes}")
+        if is_causal and attn_mask is None:
+            raise ValueError("MultiheadAttention: is_causal is a hint about attn_mask; expected attn_mask beside it")
+        if not batched:
+            query, key, value = query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0)
+            key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+        elif not self.batch_first:
+            same = query is key, key is value
+            query = query.transpose(0, 1)
+            key = query if same[0] else key.transpose(0, 1)
+            value = key if same[1] else value.transpose(0, 1)
+        q, k, v = self._heads(query, key, value)
+        mask = self._mask(q, k, key_padding_mask, attn_mask)
+        reason = why_not(q, k, v, mask)
+        if reason is not None:
+            raise NotImplementedError(f"MultiheadAttention: {reason}")
+        o, lse = attend(q, k, v, mask, self.dropout if self.training else 0.0, False, None)
+        B, H, L, D = o.shape
+        o = F.linear(o.transpose(1, 2).reshape(B, L, H * D), self.out_proj.weight, self.out_proj.bias)
+        weights = self._weights(q, k, lse, mask, average_attn_weights) if need_weights else None
+        if not batched:
+            return o.squeeze(0), None if weights is None else weights.squeeze(0)
+        return (o if self.batch_first else o.transpose(0, 1)), weights
+
+    def _heads(self, query, key, value):
+        """q, k and v as (B, H, T, D), with the learned and the zero key where the layer has them."""
+        if self._qkv_same_embed_dim and query is key and key is value:
+            q, k, v = F.linear(query, self.in_proj_weight, self.in_proj_bias).chunk(3, -1)
+        else:
+            weights = self.in_proj_weight.chunk(3) if self._qkv_same_embed_dim else (
+                self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+            biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
+            q, k, v = (F.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases))
+        if self.bias_k is not None:
+            k = torch.cat([k, self.bias_k.to(k.dtype).expand(k.shape[0], 1, -1)], 1)
+            v = torch.cat([v, self.bias_v.to(v.dtype).expand(v.shape[0], 1, -1)], 1)
+        if self.add_zero_attn:
+            k, v = F.pad(k, (0, 0, 0, 1)), F.pad(v, (0, 0, 0, 1))
+        return tuple(x.unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2) for x in (q, k, v))
+
+    def _mask(self, q, k, key_padding_mask, attn_mask):
+        more = (self.bias_k is not None) + bool(self.add_zero_attn)  # keys of the layer's own: never masked
+        mask = None
+        if attn_mask is not None:
+            mask = _dropped(attn_mask, q.dtype)
+            if mask.dim() == 3:
+                mask = mask.unflatten(0, (-1, self.num_heads))
+            mask = F.pad(mask, (0, more), value=mask.dtype == torch.bool) if more else mask
+        if key_padding_mask is not None:
+            padding = _dropped(key_padding_mask, q.dtype)
+            padding = F.pad(padding, (0, more), value=padding.dtype == torch.bool) if more else padding
+            mask = _joined(mask, padding[:, None, None, :])
+        return mask
+
+    def _weights(self, q, k, lse, mask, average):
+        with torch.no_grad():
+            if not average:
+                return _op.attention_weights(q, k, lse, mask, False, None).to(q.dtype)
+            return _op.mean_weights(q, k, lse, mask).to(q.dtype)
