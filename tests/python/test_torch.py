@@ -97,9 +97,12 @@ def test_leading_axes_broadcast():
 
 def test_a_last_stride_that_is_not_one():
     q, k, v = (torch.randn(2, 3, 8, 12).transpose(-1, -2).requires_grad_() for _ in range(3))
-    o = mt.scaled_dot_product_attention(q, k, v)
-    close(o, exact(q, k, v))
+    mask = torch.randn(12, 12).t().requires_grad_()
+    o = mt.scaled_dot_product_attention(q, k, v, mask)
+    close(o, exact(q, k, v, mask))
     o.sum().backward()
+    assert mask.grad.shape == (12, 12)
+    close(mt.scaled_dot_product_attention(q, k, v, torch.tensor(0.5)), exact(q, k, v, torch.tensor(0.5)))
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])

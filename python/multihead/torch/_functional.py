@@ -45,11 +45,6 @@ def _fail(kind, what, *tensors):
     raise kind(f"scaled_dot_product_attention: {what}; {_shapes(*tensors)}")
 
 
-def _unit(x):
-    """x with a last stride of 1, as the kernels need it."""
-    return x if x.stride(-1) == 1 or x.shape[-1] <= 1 else x.contiguous()
-
-
 def _four_axes(query, key, value, attn_mask, enable_gqa):
     """The tensors as (B, H, T, D), the mask with at most four axes, and what the result's leading axes are."""
     given = (query, key, value, attn_mask)
@@ -149,7 +144,7 @@ class _Transformed(torch.autograd.Function):
 
 def attend(q, k, v, mask, dropout, causal, scale):
     """(o, lse) of tensors (B, H, T, D) that fit, by the shortest way there is."""
-    q, k, v = _unit(q), _unit(k), _unit(v)
+    q, k, v = _op.unit(q), _op.unit(k), _op.unit(v)
     kinds = {type(q), type(k), type(v)} if mask is None else {type(q), type(k), type(v), type(mask)}
     if _compiling() or not kinds <= _PLAIN or _transforms() is not None or _modes() > 0:
         seed = _seed() if dropout > 0 else None

@@ -12,10 +12,16 @@ from multihead import _core
 TOP_LEFT = _core.causal(0)
 
 
+def unit(x, also=1):
+    """x with a last stride of 1, as the kernels need it, or one that is `also` good."""
+    return x if x.dim() == 0 or x.stride(-1) in (1, also) or x.shape[-1] <= 1 else x.contiguous()
+
+
 def options_of(mask, causal):
     """The keyword arguments of _core for PyTorch's mask and is_causal."""
     if mask is None:
         return {"mask": TOP_LEFT} if causal else {}
+    mask = unit(mask, also=0)
     if mask.dtype == torch.bool:
         keep = _core.keep(mask)
         return {"mask": keep & TOP_LEFT if causal else keep}
@@ -36,7 +42,7 @@ def attention(
     given = options_of(mask, causal)
     if dropout > 0:
         given.update(dropout=dropout, seed=int(seed))
-    return _core.attention(q, k, v, scale=scale, return_lse=True, **given)
+    return _core.attention(unit(q), unit(k), unit(v), scale=scale, return_lse=True, **given)
 
 
 @attention.register_fake
@@ -77,9 +83,8 @@ def backward(q, k, v, o, lse, d_o, d_lse, wants, scale, given):
     """(dq, dk, dv, dmask), None where not wanted; the gradient of a mask has the mask's type."""
     bias = given.pop("bias", None)
     want_q, want_k, want_v, want_bias = wants
-    unit = lambda x: x if x.stride(-1) == 1 or x.shape[-1] <= 1 else x.contiguous()
     dq, dk, dv, dbias = _core.attention_backward(
-        q, k, v, o, lse, unit(d_o), d_lse, bias=bias, scale=scale,
+        unit(q), unit(k), unit(v), o, lse, unit(d_o), d_lse, bias=bias, scale=scale,
         want_q=want_q, want_k=want_k, want_v=want_v, want_bias=want_bias, **given,
     )
     return dq, dk, dv, dbias if dbias is None else dbias.to(bias.dtype)
@@ -106,7 +111,7 @@ attention.register_autograd(backward_formula, setup_context=setup_context)
 
 @torch.library.custom_op("multihead::attention_weights", mutates_args=(), device_types="cpu")
 def attention_weights(q: Tensor, k: Tensor, lse: Tensor, mask: Tensor | None, causal: bool, scale: float | None) -> Tensor:
-    return _core.attention_weights(q, k, lse, scale=scale, **options_of(mask, causal))
+    return _core.attention_weights(unit(q), unit(k), lse, scale=scale, **options_of(mask, causal))
 
 
 @attention_weights.register_fake
@@ -164,7 +169,7 @@ def _(info, in_dims, q, k, v, o, lse, d_o, d_lse, mask, seed, dropout, causal, s
 @torch.library.custom_op("multihead::mean_weights", mutates_args=(), device_types="cpu")
 def mean_weights(q: Tensor, k: Tensor, lse: Tensor, mask: Tensor | None) -> Tensor:
     """The mean over heads, (B, L, S): head by head, so that no more than two matrices are held at a time."""
-    given = options_of(mask, False)
+    q, k, given = unit(q), unit(k), options_of(mask, False)
     mean = _core.attention_weights(q, k, lse, heads=[0], **given)[:, 0]
     for head in range(1, q.shape[1]):
         mean += _core.attention_weights(q, k, lse, heads=[head], **given)[:, 0]

