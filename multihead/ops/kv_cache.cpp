@@ -5,20 +5,20 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
 #include <numeric>
 
 #include "multihead/base/checked_math.h"
 #include "multihead/base/parallel.h"
 #include "multihead/ops/attention_plan.h"
+#include "multihead/ops/kv_cache_pages.h"
 
 namespace mh {
 namespace {
 
+using detail::pages_for;
+
 constexpr int64_t kMostKeys = std::numeric_limits<int32_t>::max();
 constexpr int64_t kMostWidth = 512;
-
-int64_t pages_for(int64_t keys, int64_t page) { return keys / page + (keys % page != 0); }
 
 // round(x / scale) with scale = max|x| / 127; a row with a NaN or an infinity reads back as NaN.
 float quantise(const float* x, int64_t width, int8_t* to) {
@@ -47,6 +47,14 @@ struct Row {
 // Row t of batch entry n of `from` into the cache, in the cache's type.
 void store_row(const View& from, int64_t n, int64_t t, const View& to, const View& scales, const Row& row) {
   const int64_t width = from.size[3];
+  if (from.dtype == to.dtype && from.stride[3] == 1) {
+    const int64_t element = size_of(to.dtype);
+    const int64_t source = n * from.stride[0] + row.head * from.stride[1] + t * from.stride[2];
+    const int64_t place = row.entry * to.stride[0] + row.head * to.stride[1] + row.at * to.stride[2];
+    std::memcpy(static_cast<char*>(to.data) + place * element, static_cast<const char*>(from.data) + source * element,
+                static_cast<size_t>(width * element));
+    return;
+  }
   float widened[kMostWidth];
   visit_float("kv_cache", from.dtype, [&]<class T>() {
     const T* x = from.at<T>(n, row.head, t);
@@ -61,12 +69,6 @@ void store_row(const View& from, int64_t n, int64_t t, const View& to, const Vie
     T* y = to.at<T>(row.entry, row.head, row.at);
     for (int64_t d = 0; d < width; ++d) y[d] = static_cast<T>(widened[d]);
   });
-}
-
-// Keys [0, count) of entry `from` become those of entry `to`, for every head.
-void copy_entry(const Tensor& t, int64_t from, int64_t to, int64_t count) {
-  if (!t || count == 0) return;
-  t.select(0, to).slice(1, 0, count).copy_from(t.select(0, from).slice(1, 0, count));
 }
 
 void check_options(const KVCacheOptions& o) {
@@ -111,7 +113,7 @@ KVCache::KVCache(const KVCacheOptions& options) : options_(options) {
   }
   lengths_.assign(static_cast<size_t>(o.batch), 0);
   if (o.page == 0) return;
-  pages = zeros({o.batch, pool}, DType::i32);
+  pages = zeros({o.batch, std::min<int64_t>(pool, 4)}, DType::i32);  // wider as sequences grow
   page_users_.assign(static_cast<size_t>(pool), 0);
   free_pages_.resize(static_cast<size_t>(pool));
   std::iota(free_pages_.rbegin(), free_pages_.rend(), 0);
@@ -123,46 +125,6 @@ int64_t KVCache::bytes() const {
     if (*t) total += t->count() * size_of(t->dtype());
   }
   return total;
-}
-
-int32_t KVCache::take_page() {
-  const int32_t page = free_pages_.back();
-  free_pages_.pop_back();
-  page_users_[page] = 1;
-  return page;
-}
-
-void KVCache::leave_page(int32_t page) {
-  if (--page_users_[page] == 0) free_pages_.push_back(page);
-}
-
-int64_t KVCache::pages_to_grow(const std::vector<int32_t>& sequences, int64_t count) const {
-  int64_t needed = 0;
-  std::map<int32_t, int32_t> left;  // of shared pages: a page whose other users all leave is written in place
-  for (const int32_t b : sequences) {
-    const int64_t length = lengths_[b], page = options_.page;
-    needed += pages_for(length + count, page) - pages_for(length, page);
-    if (length % page == 0) continue;
-    const int32_t last = *pages.view().at<int32_t>(b, length / page);
-    const auto it = left.try_emplace(last, page_users_[last]).first;
-    if (it->second > 1) {
-      ++needed;
-      --it->second;
-    }
-  }
-  return needed;
-}
-
-void KVCache::make_room(int64_t b, int64_t count) {
-  const int64_t length = lengths_[b], page = options_.page;
-  int32_t* table = pages.view().at<int32_t>(b);
-  if (length % page != 0 && page_users_[table[length / page]] > 1) {
-    const int32_t shared = table[length / page], own = take_page();
-    for (const Tensor* t : {&keys, &values, &key_scales, &value_scales}) copy_entry(*t, shared, own, length % page);
-    leave_page(shared);
-    table[length / page] = own;
-  }
-  for (int64_t n = pages_for(length, page); n < pages_for(length + count, page); ++n) table[n] = take_page();
 }
 
 void KVCache::append(const Tensor& k, const Tensor& v) {
@@ -223,81 +185,6 @@ void KVCache::append(const Tensor& k, const Tensor& v, const std::vector<int32_t
     }
   });
   for (const int32_t b : sequences) lengths_[b] += static_cast<int32_t>(count);
-}
-
-void KVCache::truncate(int64_t b, int64_t length) {
-  check(b >= 0 && b < options_.batch, "kv_cache: sequence {} is not in the cache; expected 0 to {}", b,
-        options_.batch - 1);
-  check(length >= 0 && length <= lengths_[b], "kv_cache: sequence {} cannot be cut to {} keys; expected 0 to {}", b,
-        length, lengths_[b]);
-  if (options_.page > 0) {
-    for (int64_t n = pages_for(length, options_.page); n < pages_for(lengths_[b], options_.page); ++n) {
-      leave_page(*pages.view().at<int32_t>(b, n));
-    }
-  }
-  lengths_[b] = static_cast<int32_t>(length);
-}
-
-void KVCache::copy(int64_t from, int64_t to) {
-  for (const int64_t b : {from, to}) {
-    check(b >= 0 && b < options_.batch, "kv_cache: sequence {} is not in the cache; expected 0 to {}", b,
-          options_.batch - 1);
-  }
-  if (from == to) return;
-  truncate(to, 0);
-  if (options_.page > 0) {
-    for (int64_t n = 0; n < pages_for(lengths_[from], options_.page); ++n) {
-      const int32_t page = *pages.view().at<int32_t>(from, n);
-      ++page_users_[page];
-      *pages.view().at<int32_t>(to, n) = page;
-    }
-  } else {
-    for (const Tensor* t : {&keys, &values, &key_scales, &value_scales}) copy_entry(*t, from, to, lengths_[from]);
-  }
-  lengths_[to] = lengths_[from];
-}
-
-void KVCache::choose(const std::vector<int32_t>& parents) {
-  for (const int32_t b : parents) {
-    check(b >= 0 && b < options_.batch, "kv_cache: sequence {} is not in the cache; expected 0 to {}", b,
-          options_.batch - 1);
-  }
-  check(!parents.empty(), "kv_cache: no sequence is chosen; expected at least one");
-  const int64_t count = static_cast<int64_t>(parents.size());
-  std::vector<int32_t> lengths;
-  for (const int32_t b : parents) lengths.push_back(lengths_[b]);
-  if (options_.page > 0) {
-    choose_pages(parents);
-  } else {
-    for (Tensor* t : {&keys, &values, &key_scales, &value_scales}) {
-      if (!*t) continue;
-      Shape shape = t->shape();
-      shape[0] = count;
-      const Tensor chosen = empty(shape, t->dtype());
-      for (int64_t n = 0; n < count; ++n) {
-        if (lengths[n] > 0)
-          chosen.select(0, n).slice(1, 0, lengths[n]).copy_from(t->select(0, parents[n]).slice(1, 0, lengths[n]));
-      }
-      *t = chosen;
-    }
-  }
-  lengths_ = std::move(lengths);
-  options_.batch = count;
-}
-
-void KVCache::choose_pages(const std::vector<int32_t>& parents) {
-  const Tensor table = zeros({static_cast<int64_t>(parents.size()), pages.size(1)}, DType::i32);
-  for (size_t n = 0; n < parents.size(); ++n) {
-    const int32_t* from = pages.view().at<int32_t>(parents[n]);
-    for (int64_t i = 0; i < pages_for(lengths_[parents[n]], options_.page); ++i) {
-      *table.view().at<int32_t>(n, i) = from[i];
-      ++page_users_[from[i]];
-    }
-  }
-  for (int64_t b = 0; b < options_.batch; ++b) {
-    for (int64_t i = 0; i < pages_for(lengths_[b], options_.page); ++i) leave_page(*pages.view().at<int32_t>(b, i));
-  }
-  pages = table;
 }
 
 }  // namespace mh

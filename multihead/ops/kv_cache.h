@@ -46,12 +46,13 @@ class KVCache {
 
   Tensor keys, values;              // (B, Hkv, capacity, D), or paged (pages, Hkv, page, D)
   Tensor key_scales, value_scales;  // int8: f32, the same shape without D
-  Tensor pages;                     // paged: i32 (B, most pages of a sequence)
+  Tensor pages;                     // paged: i32 (B, at least the most pages of a sequence)
 
  private:
   void check_rows(const Tensor& k, const Tensor& v, const std::vector<int32_t>& sequences) const;
   int64_t pages_to_grow(const std::vector<int32_t>& sequences, int64_t count) const;
   void make_room(int64_t b, int64_t count);
+  void widen_table(int64_t columns);
   int32_t take_page();
   void leave_page(int32_t page);
   void choose_pages(const std::vector<int32_t>& parents);

@@ -8,6 +8,8 @@
 
 #include "multihead/kernels/cpu/attention_decode_chunk.inl"
 
+#include "multihead/kernels/cpu/attention_decode_short.inl"
+
 namespace decode {
 
 template <class T>
@@ -66,6 +68,7 @@ inline DecodePlan decode_plan(const AttentionForwardArgs& a) {
   plan.add = add_run_of(a.kv.v.dtype);
   plan.finite = rows_finite_of(a.kv.v.dtype);
   plan.marks = a.scores.q_documents || a.scores.dense_count > 0;
+  plan.plain = is_plain(a);
   const int64_t group = a.q.size[1] / a.kv.k.size[1];
   int64_t rows = 0;
   for (int64_t b = 0; b < a.sequences.count; ++b) rows = larger(rows, group * a.sequences.data[b].q_len);
@@ -73,21 +76,41 @@ inline DecodePlan decode_plan(const AttentionForwardArgs& a) {
   return plan;
 }
 
+// One key head of a sequence whose keys are one chunk.
+inline void whole_unit(const DecodePlan& plan, const DecodeUnit& u) {
+  if (short_unit(plan, u)) return;
+  Scratch own;
+  float* partial = own.take<float>(plan.partial);
+  DecodeChunk(plan, u, own, partial).run({0, u.sequence->k_len});
+  for (int64_t r = 0; r < u.rows; ++r) join_partials(plan, u, partial, 1, r);
+}
+
+// Units of a task where no sequence is cut: about as long as it takes to hand a task over.
+constexpr int64_t kUnitsPerTask = 16;
+
 inline void attention_decode(const AttentionForwardArgs& a) {
   const DecodePlan plan = decode_plan(a);
   const int64_t heads = a.kv.k.size[1], count = a.sequences.count;
+  const auto chunks_of = [&](int64_t b) { return larger(1, decode_chunks(a.sequences.data[b].k_len)); };
+  bool split = false;
+  for (int64_t b = 0; b < count; ++b) split |= chunks_of(b) > 1;
+  if (!split) {
+    const int64_t units = count * heads;
+    parallel_for((units + kUnitsPerTask - 1) / kUnitsPerTask, [&](int64_t task) {
+      for (int64_t n = task * kUnitsPerTask; n < smaller(units, (task + 1) * kUnitsPerTask); ++n) {
+        if (a.sequences.data[n / heads].q_len > 0) whole_unit(plan, decode_unit(a, n / heads, n % heads));
+      }
+    });
+    return;
+  }
+
   Scratch scratch;
   // Task n of sequence b: chunk n % chunks of key head n / chunks. An empty sequence has one chunk, without keys.
   int64_t* first = scratch.take<int64_t>(count + 1);
-  const auto chunks_of = [&](int64_t b) { return larger(1, decode_chunks(a.sequences.data[b].k_len)); };
-  bool split = false;
   first[0] = 0;
-  for (int64_t b = 0; b < count; ++b) {
-    const int64_t tasks = a.sequences.data[b].q_len == 0 ? 0 : heads * chunks_of(b);
-    first[b + 1] = first[b] + tasks;
-    split |= chunks_of(b) > 1;
-  }
-  float* partials = split ? scratch.take<float>(first[count] * plan.partial) : nullptr;
+  for (int64_t b = 0; b < count; ++b)
+    first[b + 1] = first[b] + (a.sequences.data[b].q_len == 0 ? 0 : heads * chunks_of(b));
+  float* partials = scratch.take<float>(first[count] * plan.partial);
 
   parallel_for(first[count], [&](int64_t task) {
     int64_t b = 0;
@@ -97,12 +120,10 @@ inline void attention_decode(const AttentionForwardArgs& a) {
     const int64_t chunks = chunks_of(b), n = task - first[b];
     const int64_t k_len = a.sequences.data[b].k_len, keys = decode_chunk_keys(k_len), from = n % chunks * keys;
     const DecodeUnit u = decode_unit(a, b, n / chunks);
+    if (chunks == 1) return whole_unit(plan, u);
     Scratch own;
-    float* partial = chunks == 1 ? own.take<float>(plan.partial) : partials + task * plan.partial;
-    DecodeChunk(plan, u, own, partial).run({from, smaller(from + keys, k_len)});
-    for (int64_t r = 0; chunks == 1 && r < u.rows; ++r) join_partials(plan, u, partial, 1, r);
+    DecodeChunk(plan, u, own, partials + task * plan.partial).run({from, smaller(from + keys, k_len)});
   });
-  if (!split) return;
   parallel_for(count * heads, [&](int64_t n) {
     const int64_t b = n / heads, chunks = chunks_of(b);
     if (chunks == 1 || a.sequences.data[b].q_len == 0) return;

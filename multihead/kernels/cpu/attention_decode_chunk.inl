@@ -40,6 +40,7 @@ struct DecodePlan {
   AddRun add = nullptr;
   RowsFinite finite = nullptr;  // null: an i8 cache holds nothing else
   bool marks = false;           // masks beyond the reach of a row
+  bool plain = false;           // nothing between q · k and the softmax: attention_decode_short.inl
   int64_t partial = 0;          // floats
 };
 
