@@ -17,6 +17,8 @@
 #include "multihead/ops/matmul.h"
 #include "multihead/ops/layer_norm.h"
 #include "multihead/ops/softmax.h"
+#include "multihead/ops/linear_top_k.h"
+#include "multihead/ops/sparse_linear.h"
 #include "multihead/ops/cross_entropy.h"
 #include "multihead/ops/embedding.h"
 #include "multihead/ops/dropout.h"

@@ -11,9 +11,11 @@
 #include "multihead/kernels/embedding.h"
 #include "multihead/kernels/gemm.h"
 #include "multihead/kernels/limits.h"
+#include "multihead/kernels/linear_top_k.h"
 #include "multihead/kernels/normalise.h"
 #include "multihead/kernels/rope.h"
 #include "multihead/kernels/softmax.h"
+#include "multihead/kernels/sparse_linear.h"
 #include "multihead/kernels/update.h"
 
 namespace mh::kernels {
@@ -47,6 +49,9 @@ struct Table {
   Kernel<SoftmaxBackwardArgs> softmax_backward{"softmax_backward"};
   Kernel<LogSumExpArgs> log_sum_exp{"log_sum_exp"};
   Kernel<TopKArgs> top_k{"top_k"};
+  Kernel<LinearTopKArgs> linear_top_k{"linear_top_k"};
+  Kernel<LinearTopKPackArgs> linear_top_k_pack{"linear_top_k_pack"};
+  Kernel<SparseLinearArgs> sparse_linear{"sparse_linear"};
   Kernel<CrossEntropyForwardArgs> cross_entropy_forward{"cross_entropy_forward"};
   Kernel<CrossEntropyBackwardArgs> cross_entropy_backward{"cross_entropy_backward"};
   Kernel<EmbeddingForwardArgs> embedding_forward{"embedding_forward"};

@@ -69,7 +69,7 @@ constexpr std::array kSteps = {
     Step{Rung::baseline, "baseline", baseline::refine, baseline::refine_rows, lacks_baseline},
     Step{Rung::avx2, "avx2", avx2::refine, avx2::refine_rows, lacks_avx2},
     Step{Rung::avx512, "avx512", avx512::refine, avx512::refine_rows, lacks_avx512},
-    Step{Rung::avx512_bf16, "avx512_bf16", avx512_bf16::refine, nullptr, lacks_avx512_bf16, true},
+    Step{Rung::avx512_bf16, "avx512_bf16", avx512_bf16::refine, avx512_bf16::refine_rows, lacks_avx512_bf16, true},
     Step{Rung::amx, "amx", amx::refine, nullptr, lacks_amx},
 };
 #else

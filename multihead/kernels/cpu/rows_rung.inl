@@ -12,9 +12,14 @@ namespace {
 #include "multihead/kernels/cpu/philox.inl"
 #include "multihead/kernels/cpu/activation_math.inl"
 #include "multihead/kernels/cpu/row_vectors.inl"
+#include "multihead/kernels/cpu/row_max.inl"
 #include "multihead/kernels/cpu/normalise.inl"
 #include "multihead/kernels/cpu/softmax.inl"
+#include "multihead/kernels/cpu/top_list.inl"
 #include "multihead/kernels/cpu/top_k.inl"
+#include "multihead/kernels/cpu/linear_top_k_pack.inl"
+#include "multihead/kernels/cpu/linear_top_k.inl"
+#include "multihead/kernels/cpu/sparse_linear.inl"
 #include "multihead/kernels/cpu/cross_entropy.inl"
 #include "multihead/kernels/cpu/embedding.inl"
 #include "multihead/kernels/cpu/dropout_rows.inl"
@@ -33,6 +38,9 @@ Table MH_RUNG::refine_rows(Table below) {
   below.softmax_backward.run = softmax_backward;
   below.log_sum_exp.run = log_sum_exp;
   below.top_k.run = top_k;
+  below.linear_top_k.run = linear_top_k;
+  below.linear_top_k_pack.run = linear_top_k_pack;
+  below.sparse_linear.run = sparse_linear;
   below.cross_entropy_forward.run = cross_entropy_forward;
   below.cross_entropy_backward.run = cross_entropy_backward;
   below.embedding_forward.run = embedding_forward;

@@ -9,7 +9,7 @@ namespace mh::kernels {
 namespace baseline { Table refine(Table below); Table refine_rows(Table below); }
 namespace avx2 { Table refine(Table below); Table refine_rows(Table below); }
 namespace avx512 { Table refine(Table below); Table refine_rows(Table below); }
-namespace avx512_bf16 { Table refine(Table below); }
+namespace avx512_bf16 { Table refine(Table below); Table refine_rows(Table below); }
 namespace amx { Table refine(Table below); }
 namespace twin { Table refine(Table below); }
 namespace neon { Table refine(Table below); Table refine_rows(Table below); }
