@@ -36,8 +36,8 @@ constexpr const char* kEnd =
     "  multihead translate --beam 8 --nbest 3 --scores < text.en\n"
     "  echo 'The weather is fine.' | multihead translate --attention";
 
-// Lines of the first round; later rounds are twice as large each, for fuller batches.
-constexpr size_t kFirstRound = 64, kLargestRound = 4096;
+// Lines of the first round; later rounds are four times as large each: threads wait for one another at their ends.
+constexpr size_t kFirstRound = 256, kLargestRound = 4096;
 
 struct Choice {
   std::string model;
@@ -142,7 +142,7 @@ int run(Choice choice) {
   size_t most = choice.alone ? 1 : kFirstRound;
   for (auto lines = reader.take(most); !lines.empty(); lines = reader.take(most)) {
     round(choice, translator, lines, tally);
-    if (!choice.alone) most = std::min(2 * most, kLargestRound);
+    if (!choice.alone) most = std::min(4 * most, kLargestRound);
   }
   if (choice.time)
     fmt::print(stderr, "{} sentences, {} tokens in {:.2f} s: {:.1f} sentences/s, {:.0f} tokens/s on {} threads\n",

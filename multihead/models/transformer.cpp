@@ -1,6 +1,7 @@
 // The model: embeddings, two stacks, the output, and the step over kept keys.
 #include "multihead/models/transformer.h"
 
+#include <bit>
 #include <cmath>
 
 #include "multihead/nn/positions.h"
@@ -128,6 +129,10 @@ Tensor Transformer::decode(const TokenBatch& input, const Memory& memory, Pass& 
 
 Tensor Transformer::logits(const Tensor& rows) const { return (*output_)(rows, {.result = DType::f32}); }
 
+TopK Transformer::top_tokens(const Tensor& rows, int64_t k) const {
+  return top_ && rows.dtype() == DType::f32 ? linear_top_k(rows, top_, k) : top_k(logits(rows), k);
+}
+
 CrossEntropy Transformer::loss(const PairBatch& batch, Pass& pass, float smoothing) const {
   const Tensor rows = decode(batch.input, encode(batch.source, pass), pass);
   return linear_cross_entropy(rows, written_->value, batch.labels, {.smoothing = smoothing});
@@ -139,14 +144,17 @@ DecoderState Transformer::begin(const Memory& memory, int64_t width, int64_t lon
   const int64_t sentences = memory.at.count();
   state.owners_ = Sequences::uniform(sentences, 1);
   state.hypotheses_ = sentences;
+  // A power of two: batches of like size then ask for the same memory again, which lies ready. Room that is not used
+  // costs addresses alone.
   const int64_t kept = (longest + kPage - 1) / kPage * kPage;
+  const auto capacity = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(sentences * (width + 1) * kept)));
   for (const DecoderLayer& layer : decoder_.layers()) {
     const MultiHeadAttentionOptions& o = layer.self_attn.options();
     state.caches_.emplace_back(KVCacheOptions{.batch = sentences,
                                               .key_heads = o.key_heads,
                                               .key_width = o.key_width,
                                               .value_width = o.value_width,
-                                              .capacity = sentences * (width + 1) * kept,
+                                              .capacity = capacity,
                                               .dtype = pass.compute(),
                                               .page = kPage});
     state.crossed_.push_back(layer.cross_attn.keys_values(memory.rows, memory.rows, memory.at.positions));
@@ -164,7 +172,7 @@ void DecoderState::choose(const std::vector<int32_t>& parents, const std::vector
   hypotheses_ = owners_.rows;
 }
 
-Tensor Transformer::step(DecoderState& state, const std::vector<int32_t>& ids, Pass& pass) const {
+Tensor Transformer::step_rows(DecoderState& state, const std::vector<int32_t>& ids, Pass& pass) const {
   check(static_cast<int64_t>(ids.size()) == state.hypotheses_, "step: {} tokens for {} hypotheses", ids.size(),
         state.hypotheses_);
   check(state.step_ < config_.max_length, "step: token {} is past the model's length; expected at most {}",
@@ -188,7 +196,7 @@ Tensor Transformer::step(DecoderState& state, const std::vector<int32_t>& ids, P
         });
   }
   ++state.step_;
-  return logits(decoder_.finish(x, pass));
+  return decoder_.finish(x, pass);
 }
 
 Tensor Transformer::cross_weights(const TokenBatch& input, const Memory& memory, int64_t layer, Pass& pass) const {
@@ -220,6 +228,7 @@ void Transformer::pack(DType compute) {
   encoder_.pack(compute);
   decoder_.pack(compute);
   output_->pack(compute);
+  top_ = compute == DType::f32 ? prepack_top_k(written_->value) : TopKWeights();
 }
 
 }  // namespace mh

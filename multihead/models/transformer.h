@@ -9,6 +9,7 @@
 #include "multihead/nn/blocks.h"
 #include "multihead/ops/cross_entropy.h"
 #include "multihead/ops/kv_cache.h"
+#include "multihead/ops/linear_top_k.h"
 
 namespace mh {
 
@@ -70,13 +71,19 @@ class Transformer {
   // Rows before the output projection.
   Tensor decode(const TokenBatch& input, const Memory& memory, Pass& pass) const;
   Tensor logits(const Tensor& rows) const;  // f32 (rows, V)
+  // top_k(logits(rows), k), by linear_top_k where the model is packed for f32.
+  TopK top_tokens(const Tensor& rows, int64_t k) const;
   CrossEntropy loss(const PairBatch& batch, Pass& pass, float smoothing) const;
 
   // Room for writing up to `longest` tokens for every sentence of the memory, with up to `width` hypotheses each;
   // begins with one.
   DecoderState begin(const Memory& memory, int64_t width, int64_t longest, Pass& pass) const;
-  // Logits (hypotheses, V) of the next token after `ids`, the last token of every hypothesis.
-  Tensor step(DecoderState& state, const std::vector<int32_t>& ids, Pass& pass) const;
+  // One token further: `ids` are the last tokens of the hypotheses; rows (hypotheses, C) before the output projection.
+  Tensor step_rows(DecoderState& state, const std::vector<int32_t>& ids, Pass& pass) const;
+  // The same with the projection: logits (hypotheses, V) of the next token.
+  Tensor step(DecoderState& state, const std::vector<int32_t>& ids, Pass& pass) const {
+    return logits(step_rows(state, ids, pass));
+  }
   // Cross-attention of one layer while writing `input`: f32 (B, H, Tq, Tk), of the last row of each call's sentence.
   Tensor cross_weights(const TokenBatch& input, const Memory& memory, int64_t layer, Pass& pass) const;
 
@@ -97,6 +104,7 @@ class Transformer {
   Encoder encoder_;
   Decoder decoder_;
   std::unique_ptr<Linear> output_;
+  TopKWeights top_;  // of `written_`, where packed for f32
 };
 
 }  // namespace mh

@@ -74,7 +74,11 @@ Tensor FeedForward::add_to(const Tensor& residual, const Tensor& x, Pass& pass) 
 
 void FeedForward::pack(DType compute) {
   linear1_.pack(compute);
-  linear2_.pack(compute);
+  if (options_.middle == Middle::relu && compute == DType::f32) {
+    linear2_.pack_for_zeros();
+  } else {
+    linear2_.pack(compute);
+  }
 }
 
 EncoderLayer::EncoderLayer(const Params& at, const BlockOptions& options)

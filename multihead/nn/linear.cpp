@@ -19,6 +19,10 @@ Tensor Linear::product(const Tensor& x, const LinearOptions& options) const {
   };
   LinearOptions all = options;
   if (bias_ != nullptr) all.bias = part(bias_->value, part_.bias_begin);
+  if (sparse_ && x.dtype() == DType::f32 && all.activation == Activation::none &&
+      all.result.value_or(DType::f32) == DType::f32 && !recording({x, weight_->value, all.residual})) {
+    return sparse_linear(x, sparse_, all.bias, all.residual);
+  }
   if (packed_ && packed_.dtype() == x.dtype() && !recording({x, weight_->value, all.residual})) {
     return matmul(x, packed_,
                   {.bias = all.bias, .residual = all.residual, .activation = all.activation, .result = all.result});
@@ -38,7 +42,13 @@ Tensor Linear::add_to(const Tensor& residual, const Tensor& x, float dropout, Pa
 }
 
 void Linear::pack(DType compute) {
+  sparse_ = {};
   packed_ = prepack(weight_->value.detach().slice(0, part_.begin, part_.end).to(compute).transpose(0, 1));
+}
+
+void Linear::pack_for_zeros() {
+  packed_ = {};
+  sparse_ = prepack_sparse(weight_->value.detach().slice(0, part_.begin, part_.end));
 }
 
 Norm::Norm(const Params& at, int64_t width, const Options& options)

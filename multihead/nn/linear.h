@@ -6,6 +6,7 @@
 #include "multihead/nn/params.h"
 #include "multihead/nn/pass.h"
 #include "multihead/ops/linear.h"
+#include "multihead/ops/sparse_linear.h"
 
 namespace mh {
 
@@ -30,7 +31,12 @@ class Linear {
 
   // Lays the weights out once for inference in `compute`; undone by unpack. Changed weights need a new pack.
   void pack(DType compute);
-  void unpack() { packed_ = {}; }
+  // The same in f32 for inputs that are mostly zeros, as relu makes them.
+  void pack_for_zeros();
+  void unpack() {
+    packed_ = {};
+    sparse_ = {};
+  }
 
   int64_t in() const { return weight_->value.size(1); }
   int64_t out() const { return part_.end - part_.begin; }
@@ -41,6 +47,7 @@ class Linear {
   const Param* bias_;
   Part part_;
   PackedWeights packed_;
+  SparseWeights sparse_;
 };
 
 // (x - mean) / √(variance + eps) · weight + bias over the last axis; rms: x / √(mean of squares + eps) · weight.
