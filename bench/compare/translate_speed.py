@@ -33,6 +33,7 @@ def arguments():
     parser.add_argument("pairs", help="tab-separated file whose first column is translated")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--rounds", type=int, default=5, help="turns each program takes")
+    parser.add_argument("--torch", type=int, default=5, help="PyTorch, which is slow, translates each n-th sentence")
     parser.add_argument("--alone", type=int, default=100, help="how many sentences are translated one at a time")
     parser.add_argument("--output", default=str(HERE.parent / "results" / "compare"), help="folder of the record")
     parser.add_argument("--check", action="store_true", help="fail where a bar is missed")
@@ -71,20 +72,24 @@ def compare(ours, peer, torch_peer, texts, tokenizer):
 
 
 def measure(peers, texts, alone, rounds):
-    """{mode: {program: sentences/s …}}: each program's best setting by one pass, then turns."""
+    """{mode: {program: sentences/s …}}: each program's best setting by one pass after a first, then turns."""
     rows = {}
     for mode, (beam, single) in MODES.items():
-        part = texts[:alone] if single else texts
+        part = {peer.name: (texts[:alone] if single else texts)[::peer.stride] for peer in peers}
+        turn = lambda peer, setting: peer.run(part[peer.name], beam, setting)[1]  # noqa: E731
         best = {}
         for peer in peers:
-            tried = [(peer.run(part, beam, s)[1], i) for i, s in enumerate(peer.settings(single))]
-            best[peer.name] = peer.settings(single)[min(tried)[1]]
+            settings = peer.settings(single)
+            turn(peer, settings[0])
+            tried = [turn(peer, s) for s in settings] if len(settings) > 1 else [0]
+            best[peer.name] = settings[tried.index(min(tried))]
         seconds = {peer.name: [] for peer in peers}
         for _ in range(rounds):
             for peer in peers:
                 time.sleep(0.2)  # threads of the last one that still spin come to rest
-                seconds[peer.name].append(peer.run(part, beam, best[peer.name])[1])
-        rows[mode] = {name: {"sentences_per_second": round(len(part) / statistics.median(s), 2),
+                seconds[peer.name].append(turn(peer, best[peer.name]))
+        rows[mode] = {name: {"sentences_per_second": round(len(part[name]) / statistics.median(s), 2),
+                             "slowest": round(len(part[name]) / max(s), 2), "fastest": round(len(part[name]) / min(s), 2),
                              "setting": best[name]} for name, s in seconds.items()}
     return rows
 
@@ -111,15 +116,16 @@ def main():
         convert(options.model, folder)
         peers = [Ours(options.multihead, options.model, options.threads),
                  CTranslate2(folder, tokenizer, options.threads),
-                 PyTorch(options.model, settings, tokenizer, options.threads)]
+                 PyTorch(options.model, settings, tokenizer, options.threads, options.torch)]
         differing = compare(*peers, texts, tokenizer)
         rows = measure(peers, texts, options.alone, options.rounds)
     equal, ties = 1 - len(differing) / len(texts), all(d["gap"] < 1e-4 for d in differing)
     judged = ratios(rows, equal, ties)
-    facts = {**versions(), "threads": options.threads, "sentences": len(texts), "rounds": options.rounds}
+    facts = {**versions(), "threads": options.threads, "sentences": len(texts), "alone": options.alone,
+             "torch_every": options.torch, "rounds": options.rounds}
     lines = [f"{facts['processor']}, {options.threads} threads, {len(texts)} sentences ({options.alone} one at a time), "
              f"CTranslate2 {facts['ctranslate2']}, PyTorch {facts['torch']}; sentences/s, medians of {options.rounds} "
-             "turns, each program at its best setting.", ""]
+             f"turns, each program at its best setting. PyTorch translates one sentence of {options.torch}.", ""]
     lines += table(["", *(peer.name for peer in peers)],
                    [[mode, *(f"{row['sentences_per_second']:,.1f}" for row in found.values())]
                     for mode, found in rows.items()])

@@ -16,7 +16,7 @@ MAX_LENGTH = 256
 class Ours:
     """The program itself: text in, text out. Batched it says itself how fast it was, loading the model apart; one at a
     time, it gets a line when it has answered the last, and the way through the pipe is counted."""
-    name = "multihead f32"
+    name, stride = "multihead f32", 1
 
     def __init__(self, program, folder, threads):
         self.program, self.folder, self.threads = program, folder, threads
@@ -57,8 +57,9 @@ class Ours:
 
 
 class CTranslate2:
-    """Tokens in, tokens out: what it takes to make them of text is not counted."""
-    name = "CTranslate2 f32"
+    """Tokens in, tokens out: what it takes to make them of text is not counted. It sorts sentences by length and cuts
+    batches itself, of so many sentences or, padding counted, so many tokens."""
+    name, stride = "CTranslate2 f32", 1
 
     def __init__(self, converted, tokenizer, threads):
         self.path, self.tokenizer, self.threads, self.open = str(converted), tokenizer, threads, {}
@@ -66,9 +67,10 @@ class CTranslate2:
     def settings(self, alone):
         n = self.threads
         if alone:
-            return [{"inter": 1, "intra": i, "batch": 1} for i in sorted({1, n})]
-        return [{"inter": inter, "intra": intra, "batch": batch} for batch in (16, 32, 64)
-                for inter, intra in sorted({(n, 1), (1, n)})]
+            return [{"inter": 1, "intra": i, "batch": 1, "of": "examples"} for i in sorted({1, n})]
+        kinds = [("examples", 32), ("examples", 64), ("examples", 128), ("tokens", 1024), ("tokens", 2048)]
+        return [{"inter": n, "intra": 1, "batch": batch, "of": kind} for kind, batch in kinds] + [
+            {"inter": 1, "intra": n, "batch": 128, "of": "examples"}]
 
     def translator(self, setting):
         key = setting["inter"], setting["intra"]
@@ -84,7 +86,8 @@ class CTranslate2:
         began = time.perf_counter()
         found = [result for group in groups
                  for result in translator.translate_batch(group, beam_size=beam, max_batch_size=setting["batch"],
-                                                          max_decoding_length=MAX_LENGTH, length_penalty=1)]
+                                                          batch_type=setting["of"], max_decoding_length=MAX_LENGTH,
+                                                          length_penalty=1)]
         seconds = time.perf_counter() - began
         return [[self.tokenizer.token_to_id(t) for t in result.hypotheses[0]] for result in found], seconds
 
@@ -93,8 +96,8 @@ class PyTorch:
     """The twin's own decoding: ids in, ids out, with cached keys and values."""
     name = "PyTorch f32"
 
-    def __init__(self, folder, settings, tokenizer, threads):
-        self.tokenizer, self.threads = tokenizer, threads
+    def __init__(self, folder, settings, tokenizer, threads, stride=1):
+        self.tokenizer, self.threads, self.stride = tokenizer, threads, stride
         self.model = Seq2Seq(settings["model"]).eval()
         self.model.load_state_dict(load_file(folder / "model.safetensors"))
 
