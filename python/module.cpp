@@ -49,4 +49,5 @@ NB_MODULE(_core, m) {
   mh::python::bind_weights(m);
   mh::python::bind_gradients(m);
   mh::python::bind_machine(m);
+  mh::python::bind_shared_threads(m);
 }

@@ -30,7 +30,7 @@ def slug():
 
 def versions(device="cpu"):
     found = {"processor": processor(), "cpus": len(os.sched_getaffinity(0)), "python": platform.python_version()}
-    for package in ("torch", "ctranslate2", "sacrebleu", "tokenizers"):
+    for package in ("torch", "ctranslate2", "sacrebleu", "tokenizers", "transformers", "onnxruntime", "jax"):
         try:
             found[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:

@@ -305,3 +305,27 @@ def test_the_short_way_and_the_long_way_agree():
     short = mt.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.3)
     assert torch.equal(short, _functional.attend(q, k, v, None, 0.0, True, 0.3)[0])
     assert torch.equal(short, _op.attention(q, k, v, None, None, 0.0, True, 0.3)[0])
+
+
+def in_child(pipe, q):
+    pipe.send(multihead.attention(q, q, q))
+
+
+def test_shared_threads_give_the_same_bits_also_in_a_forked_child():
+    import multiprocessing
+
+    import numpy as np
+
+    q = np.random.default_rng(1).standard_normal((2, 4, 300, 64), dtype=np.float32)
+    assert mt.share_threads(False) is False
+    want = multihead.attention(q, q, q)
+    assert mt.share_threads(True) is True
+    torch.randn(512, 512) @ torch.randn(512, 512)  # PyTorch's threads are there
+    assert np.array_equal(multihead.attention(q, q, q), want)
+    mine, theirs = multiprocessing.Pipe()
+    child = multiprocessing.get_context("fork").Process(target=in_child, args=(theirs, q))
+    child.start()
+    assert mine.poll(30), "the child did not answer"
+    assert np.array_equal(mine.recv(), want)
+    child.join(30)
+    assert child.exitcode == 0

@@ -1,0 +1,48 @@
+"""What is larger than one call: a layer that gives its weights, and an encoder of BERT-base's shape."""
+import torch
+
+import multihead.torch
+
+
+def _row(kind, T, threads, peer, times, **more):
+    mine, theirs = times
+    return {"kind": kind, "dtype": "f32", "D": 64, "T": T, "mask": "full", "batch": 1, "heads": 8, "threads": threads,
+            "peer": peer, "us": 1e6 * mine, "peer_us": 1e6 * theirs, **more}
+
+
+def measure_weights(options, threads, take_turns):
+    """torch.nn.MultiheadAttention with need_weights, projections and all."""
+    for T in (512, 1024, 2048):
+        theirs = torch.nn.MultiheadAttention(512, 8, batch_first=True)
+        ours = multihead.torch.MultiheadAttention(512, 8, batch_first=True)
+        ours.load_state_dict(theirs.state_dict())
+        x = torch.randn(1, T, 512)
+        with torch.no_grad():
+            for a, b in zip(ours(x, x, x), theirs(x, x, x)):
+                if (a - b).abs().max() > 1e-4:
+                    raise SystemExit("attention: the layers differ")
+            times = take_turns([lambda: ours(x, x, x), lambda: theirs(x, x, x)], options.rounds)
+        yield _row("weights", T, threads, "torch.nn.MultiheadAttention", times)
+
+
+def measure_encoder(options, threads, take_turns):
+    """transformers' BERT, 12 heads of 64, two of its layers, random weights: sdpa against ours."""
+    try:
+        import transformers
+
+        import multihead.huggingface
+    except ImportError:
+        print("  transformers is not installed: no encoder is measured", flush=True)
+        return
+    multihead.huggingface.register()
+    config = transformers.BertConfig(num_hidden_layers=2, max_position_embeddings=2048)
+    theirs = transformers.BertModel._from_config(config, attn_implementation="sdpa").eval()
+    ours = transformers.BertModel._from_config(config, attn_implementation="multihead").eval()
+    ours.load_state_dict(theirs.state_dict())
+    for T in (128, 512, 2048):
+        ids = torch.randint(0, config.vocab_size, (1, T))
+        with torch.no_grad():
+            if (ours(ids)[0] - theirs(ids)[0]).abs().max() > 1e-3:
+                raise SystemExit("attention: the encoders differ")
+            times = take_turns([lambda: ours(ids), lambda: theirs(ids)], options.rounds)
+        yield _row("encoder", T, threads, "transformers with sdpa", times, heads=12)
