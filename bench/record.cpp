@@ -58,23 +58,27 @@ std::string page_row(const Json& row) {
                      number("fraction_p90"));
 }
 
+std::string bf16_limit(const Json& limit) {
+  const double rate = limit.value("tile_gflops", limit.value("pair_gflops", 0.0));
+  return rate > 0 ? fmt::format("{:.4g}", rate) : "none";
+}
+
 std::string page(const Json& report) {
   const Json& machine = report.at("machine");
   std::string out = fmt::format("# {}\n\n", machine.value("cpu", "unknown CPU"));
   out += fmt::format(
       "Written by `multihead bench … --record`. Family {}, model {}, {} CPUs allowed, rung {}, multihead {}.\n"
-      "A fraction is the rate over that of the reference loop around each trial (multiply-adds, tile products, or a "
-      "plain read\n"
-      "of the same memory); the median and the 90th percentile of the trials are given.\n\n",
+      "A fraction is the rate over that of the reference loop around each trial (multiply-adds, pair or tile "
+      "products, or a plain\n"
+      "read of the same memory); the median and the 90th percentile of the trials are given.\n\n",
       machine.value("family", 0), machine.value("model", 0), machine.value("cpus_allowed", 0),
       machine.value("rung", ""), report.value("version", ""));
   out +=
-      "| rung | threads | f32 FMA GFLOP/s | bf16 tiles GFLOP/s | read L2 | L3 | DRAM GB/s "
+      "| rung | threads | f32 FMA GFLOP/s | bf16 pairs or tiles GFLOP/s | read L2 | L3 | DRAM GB/s "
       "|\n|---|---|---|---|---|---|---|\n";
   for (const Json& limit : report.at("limits"))
     out += fmt::format("| {} | {} | {:.4g} | {} | {:.4g} | {:.4g} | {:.4g} |\n", limit.value("rung", ""),
-                       limit.value("threads", 1), limit.value("fma_gflops", 0.0),
-                       limit.contains("tile_gflops") ? fmt::format("{:.4g}", limit.value("tile_gflops", 0.0)) : "none",
+                       limit.value("threads", 1), limit.value("fma_gflops", 0.0), bf16_limit(limit),
                        limit.value("read_l2_gbs", 0.0), limit.value("read_l3_gbs", 0.0),
                        limit.value("read_dram_gbs", 0.0));
   out += "\n| case | dtype | pass | B | H/Hkv | Tq:Tk | Dk:Dv | mask | threads | rung | rate | fraction | p90 |\n";

@@ -93,6 +93,7 @@ std::string limits_text(const std::vector<Limits>& limits) {
   for (const Limits& each : limits) {
     out += fmt::format("limits, {} thread{}: f32 multiply-adds {:.0f} GFLOP/s", each.threads,
                        each.threads == 1 ? "" : "s", each.multiply_adds / kGiga);
+    if (each.pair_products > 0) out += fmt::format(", bf16 pair products {:.0f} GFLOP/s", each.pair_products / kGiga);
     if (each.tile_products > 0) out += fmt::format(", bf16 tile products {:.0f} GFLOP/s", each.tile_products / kGiga);
     out += fmt::format("; plain read L2 {:.0f}, L3 {:.0f}, DRAM {:.0f} GB/s\n", each.read_l2 / kGiga,
                        each.read_l3 / kGiga, each.read_dram / kGiga);
@@ -109,6 +110,7 @@ nlohmann::ordered_json to_json(const Report& report) {
     nlohmann::ordered_json limit{{"threads", each.threads},
                                  {"rung", std::string(rung_name())},
                                  {"fma_gflops", rounded(each.multiply_adds / kGiga)}};
+    if (each.pair_products > 0) limit["pair_gflops"] = rounded(each.pair_products / kGiga);
     if (each.tile_products > 0) limit["tile_gflops"] = rounded(each.tile_products / kGiga);
     limit["read_l2_gbs"] = rounded(each.read_l2 / kGiga);
     limit["read_l3_gbs"] = rounded(each.read_l3 / kGiga);

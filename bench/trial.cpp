@@ -28,6 +28,7 @@ double reference_rate(const Reference& reference) {
   double work = 0;
   switch (reference.bound) {
     case Bound::multiply_adds: work = run_multiply_adds(); break;
+    case Bound::pair_products: work = run_pair_products(); break;
     case Bound::tile_products: work = run_tile_products(); break;
     case Bound::plain_read:
       do work += run_plain_read(reference.memory);

@@ -16,7 +16,7 @@ struct Subject {
 };
 
 // What bounds it: f32 multiply-adds, bf16 tile products, or a plain read of the very memory the subject reads.
-enum class Bound { multiply_adds, tile_products, plain_read };
+enum class Bound { multiply_adds, pair_products, tile_products, plain_read };
 struct Reference {
   Bound bound = Bound::multiply_adds;
   std::vector<Tensor> memory;  // plain_read

@@ -67,6 +67,10 @@ double work_seconds() {
 
 double run_multiply_adds() { return run_pieces(kernels::cpu().fma_peak, kMultiplyAddRounds); }
 
+bool has_pair_products() { return static_cast<bool>(kernels::cpu().pair_peak); }
+
+double run_pair_products() { return run_pieces(kernels::cpu().pair_peak, kMultiplyAddRounds); }
+
 bool has_tiles() { return static_cast<bool>(kernels::cpu().tile_peak); }
 
 double run_tile_products() { return run_pieces(kernels::cpu().tile_peak, kTileRounds); }
@@ -106,6 +110,7 @@ double run_plain_read(const std::vector<Tensor>& tensors) {
 Limits measure_limits() {
   Limits limits{.threads = threads()};
   limits.multiply_adds = median_rate(0.15, run_multiply_adds);
+  if (has_pair_products()) limits.pair_products = median_rate(0.15, run_pair_products);
   if (has_tiles()) limits.tile_products = median_rate(0.15, run_tile_products);
   const int64_t mib = int64_t{1} << 20;
   limits.read_l2 = read_rate(mib / 2 * threads());

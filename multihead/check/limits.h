@@ -15,6 +15,11 @@ double work_seconds();
 // One turn of about a millisecond of f32 multiply-adds of the rung in use, on all threads; the operations done.
 double run_multiply_adds();
 
+// Whether the rung in use multiplies bf16 by pairs.
+bool has_pair_products();
+// One turn of products of bf16 pairs on all threads; the operations done. Throws: unsupported without them.
+double run_pair_products();
+
 // Whether the rung in use multiplies tiles.
 bool has_tiles();
 // One turn of bf16 tile products on all threads; the operations done. Throws: unsupported without tiles.
@@ -33,6 +38,7 @@ double run_plain_read(const std::vector<Tensor>& tensors);
 struct Limits {
   int threads = 1;
   double multiply_adds = 0;  // f32, operations per second
+  double pair_products = 0;  // bf16 in matrix products, operations per second; 0 where they are widened
   double tile_products = 0;  // bf16, operations per second; 0 without tiles
   double read_l2 = 0;        // bytes per second
   double read_l3 = 0;

@@ -71,6 +71,7 @@ struct Table {
   Kernel<LerpArgs> lerp{"lerp"};
   Kernel<LimitArgs> fma_peak{"fma_peak"};      // cpu/limits.inl: fma_loop
   Kernel<LimitArgs> plain_read{"plain_read"};  // cpu/limits.inl: read_loop
+  Kernel<LimitArgs> pair_peak{"pair_peak"};    // cpu/limits_pairs.inl: pair_loop; only where bf16 is multiplied by pairs
   Kernel<LimitArgs> tile_peak{"tile_peak"};    // cpu/limits_amx.inl: tile_loop; only where there are tiles
   Kernel<LimitArgs> tile_probe{"tile_probe"};  // cpu/limits_amx.inl: tile_probe_loop
 };

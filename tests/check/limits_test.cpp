@@ -57,6 +57,19 @@ TEST_F(Limit, AReadCountsEveryByteWhateverTheThreads) {
   EXPECT_THROW(run_plain_read({full({4, 6}, 1).transpose(0, 1)}), Error);
 }
 
+TEST_F(Limit, PairProductsAreThereOrRefused) {
+  for (const RungInfo& rung : machine_rungs()) {
+    if (!rung.usable) continue;
+    use_rung(rung.name);
+    EXPECT_TRUE(has_pair_products() || rung.name != "avx512_bf16");
+    if (has_pair_products()) {
+      EXPECT_GT(run_pair_products(), 1e6);
+    } else {
+      EXPECT_THROW(run_pair_products(), Error);
+    }
+  }
+}
+
 TEST_F(Limit, TilesAreThereOrRefused) {
   if (has_tiles()) {
     EXPECT_GT(run_tile_products(), 1e6);
@@ -74,6 +87,7 @@ TEST_F(Limit, LimitsAreMeasuredForTheThreadsInUse) {
   EXPECT_GT(limits.multiply_adds, 1e8);
   EXPECT_GT(limits.read_l2, 1e8);
   EXPECT_GT(limits.read_dram, 1e7);
+  EXPECT_EQ(limits.pair_products > 0, has_pair_products());
   EXPECT_EQ(limits.tile_products > 0, has_tiles());
 }
 

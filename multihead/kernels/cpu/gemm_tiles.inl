@@ -82,8 +82,9 @@ inline void copy_left_rows(const View& a, int64_t first, char* out, int64_t apar
     }
     return;
   }
-  for (int64_t row = 0; row < 32; row += 16) {
-    for (int64_t s = 0; s < steps; ++s) {
+  for (int64_t s = 0; s < steps; ++s) {
+    // Both halves of a line of memory while it is near.
+    for (int64_t row = 0; row < 32; row += 16) {
       alignas(64) uint32_t words[kTileFloats] = {};
       const int64_t begin = s * kTileDepth, count = larger(0, smaller(16, rows - row));
       const Lines<bf16> lines{from + row * a.stride[0] + begin * a.stride[1], a.stride[1], a.stride[0]};

@@ -21,6 +21,7 @@ namespace {
 #include "multihead/kernels/cpu/gemm_panels.inl"
 #include "multihead/kernels/cpu/gemm_stream.inl"
 #include "multihead/kernels/cpu/gemm.inl"
+#include "multihead/kernels/cpu/limits_pairs.inl"
 
 void (*gemm_below)(const GemmArgs&) = nullptr;
 
@@ -35,6 +36,7 @@ void gemm(const GemmArgs& args) {
 Table avx512_bf16::refine(Table below) {
   gemm_below = below.gemm.run;
   below.gemm.run = gemm;
+  below.pair_peak.run = pair_loop;
   return below;
 }
 
