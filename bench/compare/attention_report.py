@@ -101,6 +101,13 @@ def other_table(rows):
             *table(["peer", "threads", "ratio", "smallest", "largest"], body)]
 
 
+def one_row_a_line(record):
+    """JSON that a reader, and a diff, can follow."""
+    head = json.dumps({**record, "rows": None}, indent=1, ensure_ascii=False)
+    rows = ",\n".join("  " + json.dumps(row) for row in record["rows"])
+    return head.replace('"rows": null', f'"rows": [\n{rows}\n ]') + "\n"
+
+
 def finish(folder, rows):
     """Merges, judges, writes. Whether every bar holds."""
     rows = merged(folder, rows)
@@ -114,5 +121,7 @@ def finish(folder, rows):
     lines += [f"* {r['kind']} {r['dtype']} B·H {r['batch'] * r['heads']} T {r['T']} D {r['D']} {r['mask']}, {r['threads']} threads: {r['ratio']:.2f}" for r in slow]
     record = {"machine": packages, "rows": rows}
     write(folder, "attention", lines + other_table(rows) + cell_tables(rows), record, verdicts)
-    (pathlib.Path(folder) / f"{slug()}.attention.svg").write_text(plot(rows))
+    path = pathlib.Path(folder) / f"{slug()}.attention.json"
+    path.write_text(one_row_a_line(json.loads(path.read_text())))
+    path.with_suffix(".svg").write_text(plot(rows))
     return all(holds for *_, holds in verdicts) and not slow
