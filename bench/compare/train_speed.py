@@ -26,6 +26,7 @@ def arguments():
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--rounds", type=int, default=5, help="turns each program takes")
     parser.add_argument("--steps", type=int, default=10, help="steps of a turn")
+    parser.add_argument("--eager", action="store_true", help="leave torch.compile out, where it cannot build")
     parser.add_argument("--output", default=str(HERE.parent / "results" / "compare"), help="folder of the record")
     parser.add_argument("--check", action="store_true", help="fail where a bar is missed")
     return parser.parse_args()
@@ -84,8 +85,9 @@ def ratios(rows):
 
 
 def measure(options, config):
-    twins = {name: Twin(options, config, flags) for name, flags in PEERS.items()}
-    turns = {name: [] for name in [f"multihead {p}" for p in OURS] + list(PEERS)}
+    peers = {name: flags for name, flags in PEERS.items() if not (options.eager and "--compile" in flags)}
+    twins = {name: Twin(options, config, flags) for name, flags in peers.items()}
+    turns = {name: [] for name in [f"multihead {p}" for p in OURS] + list(peers)}
     for _ in range(options.rounds):
         for precision in OURS:
             turns[f"multihead {precision}"].append(our_turn(options, precision))
@@ -107,10 +109,11 @@ def main():
         config.write_text("")  # the defaults are the model `small`
         rows = measure(options, config)
     facts = {**versions(), "threads": options.threads, "batch": options.batch, "length": options.length,
-             "rounds": options.rounds}
+             "rounds": options.rounds, "eager": options.eager}
     judged = ratios(rows)
     lines = [f"{facts['processor']}, {options.threads} threads, {options.batch}×{options.length} tokens a step, "
-             f"PyTorch {facts['torch']}; medians of {options.rounds} turns.", ""]
+             f"PyTorch {facts['torch']}{' without torch.compile' if options.eager else ''}; "
+             f"medians of {options.rounds} turns.", ""]
     lines += table(["program", "tokens/s", "slowest – fastest", "peak MiB"],
                    [[name, f"{r['tokens_per_second']:,.0f}", f"{r['slowest']:,.0f} – {r['fastest']:,.0f}",
                      f"{r['peak_mib']:,}"] for name, r in rows.items()])
