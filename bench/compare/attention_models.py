@@ -1,4 +1,6 @@
 """What is larger than one call: a layer that gives its weights, and an encoder of BERT-base's shape."""
+import copy
+
 import torch
 
 import multihead.torch
@@ -36,8 +38,12 @@ def measure_encoder(options, threads, take_turns):
         return
     multihead.huggingface.register()
     config = transformers.BertConfig(num_hidden_layers=2, max_position_embeddings=2048)
-    theirs = transformers.BertModel._from_config(config, attn_implementation="sdpa").eval()
-    ours = transformers.BertModel._from_config(config, attn_implementation="multihead").eval()
+    # A model writes the implementation into the config it is given: each gets its own.
+    theirs = transformers.BertModel._from_config(copy.deepcopy(config), attn_implementation="sdpa").eval()
+    ours = transformers.BertModel._from_config(copy.deepcopy(config), attn_implementation="multihead").eval()
+    implementations = [model.config._attn_implementation for model in (theirs, ours)]
+    if implementations != ["sdpa", "multihead"]:
+        raise SystemExit(f"attention: the encoders run {implementations}; expected sdpa and multihead")
     ours.load_state_dict(theirs.state_dict())
     for T in (128, 512, 2048):
         ids = torch.randint(0, config.vocab_size, (1, T))

@@ -34,6 +34,17 @@ def _with_cap_or_sink(query, key, value, mask, dropout, causal, scaling, softcap
     return o, lse, given
 
 
+def _asked_for(module):
+    """Whether the model's call collects attentions: not every model hands output_attentions down to its attention."""
+    if getattr(getattr(module, "config", None), "output_attentions", False):
+        return True
+    try:
+        from transformers.utils.output_capturing import _active_collector
+    except ImportError:  # versions that hand it down
+        return False
+    return any(key.endswith("attentions") for key in _active_collector.get() or ())
+
+
 def attention_forward(
     module,
     query,
@@ -61,7 +72,7 @@ def attention_forward(
     if reason is not None:
         raise NotImplementedError(f"multihead: {reason}")
     if output_attentions is None:
-        output_attentions = getattr(getattr(module, "config", None), "output_attentions", False)
+        output_attentions = _asked_for(module)
     weights = None
     if softcap or s_aux is not None:
         given = query, key, value, attention_mask, dropout, causal, scaling, softcap, s_aux

@@ -1,4 +1,5 @@
 """transformers with attn_implementation="multihead": the outputs of eager."""
+import copy
 import pathlib
 
 import pytest
@@ -26,11 +27,25 @@ def pair(name, training=False):
     """The same random weights, by eager and by us."""
     kind, config = MODELS[name]
     torch.manual_seed(1)
-    eager = kind._from_config(config, attn_implementation="eager")
-    ours = kind._from_config(config, attn_implementation="multihead")
+    # A model writes the implementation into the config it is given: one config for both would make them the same.
+    eager = kind._from_config(copy.deepcopy(config), attn_implementation="eager")
+    ours = kind._from_config(copy.deepcopy(config), attn_implementation="multihead")
     ours.load_state_dict(eager.state_dict())
-    assert ours.config._attn_implementation == "multihead"
+    assert (eager.config._attn_implementation, ours.config._attn_implementation) == ("eager", "multihead")
     return eager.train(training), ours.train(training)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_only_one_of_the_pair_is_ours(name, monkeypatch):
+    calls = []
+    real = multihead.huggingface.attention_forward
+    counted = lambda *given, **more: calls.append(1) or real(*given, **more)
+    monkeypatch.setitem(transformers.AttentionInterface._global_mapping, "multihead", counted)
+    eager, ours = pair(name)
+    eager(**inputs(name))
+    assert not calls
+    ours(**inputs(name))
+    assert len(calls) == (6 if name == "t5" else 2)  # t5: two layers of the encoder, twice two of the decoder
 
 
 def inputs(name):
@@ -60,7 +75,7 @@ def test_outputs_and_attentions_equal_eager(name, padded):
         want, got = eager(**given, output_attentions=True), ours(**given, output_attentions=True)
     assert torch.allclose(kept(name, got[0], mask), kept(name, want[0], mask), atol=1e-4)
     fields = [f for f in want.keys() if f.endswith("attentions") and want[f] is not None]
-    assert fields and all(got[f] is not None for f in fields)
+    assert sum(len(want[f]) for f in fields) >= 2 and all(got[f] is not None for f in fields)
     for field in fields:
         for a, b in zip(got[field], want[field], strict=True):
             rows = slice(None) if not padded else 0  # sequence 0 has no padding
