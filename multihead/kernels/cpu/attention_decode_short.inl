@@ -43,19 +43,6 @@ HWY_INLINE void copy_row(const float* from, int64_t width, float* to) {
   for (int64_t d = 0; d < width; d += kLanes) hn::Store(hn::LoadU(f32, from + d), f32, to + d);
 }
 
-// Asks for the values of this head, whose scores come first, and the keys of the next: rows of a head lie a whole row of
-// the model apart, where hardware does not look ahead.
-HWY_INLINE void fetch_ahead(const DecodeUnit& u, int64_t keys, int64_t k_width, int64_t v_width) {
-  const KeyValues& kv = u.args->kv;
-  const auto fetch = [](const Run& run, int64_t bytes, int64_t offset) {
-    for (int64_t n = 0; n < run.count; ++n)
-      for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(run.row + n * run.stride + offset + at, 0, 3);
-  };
-  visit_runs(u, kv.v, 0, keys, [&](const Run& run, int64_t) { fetch(run, v_width * 4, 0); });
-  if (u.key_head + 1 == kv.k.size[1]) return;
-  visit_runs(u, kv.k, 0, keys, [&](const Run& run, int64_t) { fetch(run, k_width * 4, kv.k.stride[1] * 4); });
-}
-
 // Whether the unit could go the short way; else nothing was written.
 inline bool short_unit(const DecodePlan& plan, const DecodeUnit& u) {
   const AttentionForwardArgs& a = *u.args;
@@ -68,7 +55,6 @@ inline bool short_unit(const DecodePlan& plan, const DecodeUnit& u) {
   HWY_ALIGN float s[kDecodeMostRows * kStrip];
   float max[kDecodeMostRows], sum[kDecodeMostRows];
   const int64_t k_width = plan.k.width, v_width = plan.v.width;
-  fetch_ahead(u, keys, k_width, v_width);
   for (int64_t r = 0; r < u.rows; ++r)
     copy_row(static_cast<const float*>(a.q.data) + offset_of(a.q, batch, u.row[r].head, first + u.row[r].query, 0),
              k_width, q + r * k_width);
