@@ -85,8 +85,13 @@ inline void whole_unit(const DecodePlan& plan, const DecodeUnit& u) {
   for (int64_t r = 0; r < u.rows; ++r) join_partials(plan, u, partial, 1, r);
 }
 
-// Units of a task where no sequence is cut: about as long as it takes to hand a task over.
-constexpr int64_t kUnitsPerTask = 16;
+// Units of a task where no sequence is cut: as many as have some 512 keys together, about as long as it takes to hand a
+// task over.
+inline int64_t units_per_task(const AttentionForwardArgs& a) {
+  int64_t longest = 32;
+  for (int64_t b = 0; b < a.sequences.count; ++b) longest = larger(longest, a.sequences.data[b].k_len);
+  return larger(1, 512 / longest);
+}
 
 inline void attention_decode(const AttentionForwardArgs& a) {
   const DecodePlan plan = decode_plan(a);
@@ -95,9 +100,9 @@ inline void attention_decode(const AttentionForwardArgs& a) {
   bool split = false;
   for (int64_t b = 0; b < count; ++b) split |= chunks_of(b) > 1;
   if (!split) {
-    const int64_t units = count * heads;
-    parallel_for((units + kUnitsPerTask - 1) / kUnitsPerTask, [&](int64_t task) {
-      for (int64_t n = task * kUnitsPerTask; n < smaller(units, (task + 1) * kUnitsPerTask); ++n) {
+    const int64_t units = count * heads, each = units_per_task(a);
+    parallel_for((units + each - 1) / each, [&](int64_t task) {
+      for (int64_t n = task * each; n < smaller(units, (task + 1) * each); ++n) {
         if (a.sequences.data[n / heads].q_len > 0) whole_unit(plan, decode_unit(a, n / heads, n % heads));
       }
     });
