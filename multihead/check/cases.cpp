@@ -102,6 +102,7 @@ std::vector<AttentionCase> edges() {
       {.B = 1, .H = 16, .Hkv = 2, .Tq = 1, .Tk = 1500, .Dk = 64, .Dv = 64},
       {.B = 1, .H = 1, .Hkv = 1, .Tq = 200, .Tk = 1100, .Dk = 64, .Dv = 64, .d_lse = true},
       {.B = 1, .H = 1, .Hkv = 1, .Tq = 600, .Tk = 600, .Dk = 48, .Dv = 80, .masks = kMaskCausal},
+      {.B = 2, .H = 2, .Hkv = 1, .Tq = 1, .Tk = 20, .Dk = 64, .Dv = 64, .bias = CaseBias::alibi},
       // Decode in chunks of one block, and of two whose maxima differ little, so that the first one's sums still count.
       {.B = 1, .H = 2, .Hkv = 1, .Tq = 2, .Tk = 9000, .Dk = 8, .Dv = 5, .masks = kMaskCausal},
       {.B = 1, .H = 2, .Hkv = 1, .Tq = 1, .Tk = 140'000, .Dk = 3, .Dv = 4, .growth = 30},

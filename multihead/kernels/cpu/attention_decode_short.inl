@@ -11,7 +11,8 @@ inline bool is_plain(const AttentionForwardArgs& a) {
   const Scores& s = a.scores;
   const bool floats = a.q.dtype == DType::f32 && a.kv.k.dtype == DType::f32 && a.kv.v.dtype == DType::f32;
   const bool whole = a.q.size[3] % kLanes == 0 && a.o.size[3] % kLanes == 0;
-  return floats && whole && s.cap == 0 && !s.relative && !s.bias && !s.sink && !s.q_documents && s.dense_count == 0;
+  const bool biased = s.relative || s.slopes || s.bias;
+  return floats && whole && s.cap == 0 && !biased && !s.sink && !s.q_documents && s.dense_count == 0;
 }
 
 // Scores to weights exp(s - max), in place; false where a score is not finite.
