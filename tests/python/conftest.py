@@ -1,4 +1,6 @@
 """What the tests of the Python package share."""
+import multiprocessing
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,27 @@ def rng():
 @pytest.fixture
 def randn(rng):
     return lambda *shape, dtype=np.float32: rng.standard_normal(shape).astype(dtype)
+
+
+def _send(pipe, q):
+    pipe.send(multihead.attention(q, q, q))
+
+
+@pytest.fixture
+def in_forked_child():
+    """attention(q, q, q) as a forked child computes it."""
+
+    def compute(q):
+        mine, theirs = multiprocessing.Pipe()
+        child = multiprocessing.get_context("fork").Process(target=_send, args=(theirs, q))
+        child.start()
+        assert mine.poll(30), "the child did not answer"
+        result = mine.recv()
+        child.join(30)
+        assert child.exitcode == 0
+        return result
+
+    return compute
 
 
 @pytest.fixture(autouse=True)

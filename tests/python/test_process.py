@@ -1,6 +1,5 @@
 """The package inside a process: several threads, the GIL, forks, memory over many calls."""
 import concurrent.futures
-import multiprocessing
 import resource
 import sys
 import threading
@@ -68,20 +67,10 @@ def test_the_gil_is_released(randn):
     assert inside, f"no other thread ran during a call of {end - begin:.3f} s"
 
 
-def in_child(pipe, q):
-    pipe.send(multihead.attention(q, q, q))
-
-
-def test_a_forked_child_computes_too(randn):
+def test_a_forked_child_computes_too(randn, in_forked_child):
     q = randn(1, 4, 200, 64)
     want = multihead.attention(q, q, q)
-    mine, theirs = multiprocessing.Pipe()
-    child = multiprocessing.get_context("fork").Process(target=in_child, args=(theirs, q))
-    child.start()
-    assert mine.poll(30), "the child did not answer"
-    assert np.array_equal(mine.recv(), want)
-    child.join(30)
-    assert child.exitcode == 0
+    assert np.array_equal(in_forked_child(q), want)
 
 
 def test_ten_thousand_calls_leave_nothing_behind(randn):
