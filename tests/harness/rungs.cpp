@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <ostream>
 
 namespace mh::harness {
 
@@ -14,6 +15,8 @@ std::vector<Step> steps() {
   if (kernels::amx_twin()) out.push_back({"amx_twin", std::nullopt});
   return out;
 }
+
+void PrintTo(const Step& step, std::ostream* out) { *out << step.name; }
 
 Scope::Scope(const Step& step) : rung_(kernels::rung()), threads_(threads()) {
   if (step.rung) {
@@ -30,8 +33,10 @@ Scope::~Scope() {
 }
 
 int64_t cases(int64_t usual) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__)
   usual = (usual + 7) / 8;
+#elif defined(__SANITIZE_THREAD__)
+  usual = (usual + 15) / 16;
 #endif
   const char* text = std::getenv("MH_TEST_SCALE");
   return usual * (text ? std::max<int64_t>(1, std::atoll(text)) : 1);

@@ -1,6 +1,7 @@
 // Running a test on every rung this machine has, and putting things back.
 #pragma once
 
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,8 @@ struct Step {
   std::string name;
   std::optional<kernels::Rung> rung;
 };
+// What GoogleTest shows a step as.
+void PrintTo(const Step& step, std::ostream* out);
 
 // Every usable rung, lowest first, then the twin where the machine can run it.
 std::vector<Step> steps();
@@ -32,8 +35,8 @@ class Scope {
   int threads_;
 };
 
-// How many cases a test takes that usually takes so many: an eighth under a sanitizer, times MH_TEST_SCALE where that
-// is set.
+// How many cases a test takes that usually takes so many: an eighth under ASan, a sixteenth under TSan, times
+// MH_TEST_SCALE where that is set.
 int64_t cases(int64_t usual);
 
 // The first twenty, one a line.
