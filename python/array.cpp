@@ -144,12 +144,12 @@ void Array::take_dlpack(const Site& site, Access access) {
   }
 }
 
-void refuse_gradient(const Site& site, const Array& array) {
-  if (!array.kind().has_gradients || !nb::cast<bool>(array.object().attr("requires_grad"))) return;
+void refuse_gradient(const Site& site, nb::handle array) {
+  if (!kind_of(array).has_gradients || !nb::cast<bool>(array.attr("requires_grad"))) return;
   if (!nb::cast<bool>(nb::module_::import_("torch").attr("is_grad_enabled")())) return;
   fail(
       ErrorKind::invalid_argument,
-      "{}: {} requires a gradient, which would be lost here; expected a call of multihead.torch, a detached tensor, or "
+      "{}: {} requires a gradient, which would be lost here; expected multihead.torch.attention, a detached tensor, or "
       "torch.no_grad()",
       site.op, site.what);
 }
@@ -170,7 +170,6 @@ Tensor copy_floats(const Site& site, nb::handle object) {
   const bool is_array = kind_of(object).way != ArrayKind::Way::none;
   const nb::object made = is_array ? nb::borrow(object) : nb::object(numpy("asarray")(object, "dtype"_a = "float32"));
   const Array array(site, made);
-  refuse_gradient(site, array);
   check(is_float(array.tensor().dtype()), "{}: {} holds {}; expected floats; it is {}", site.op, site.what,
         name(array.tensor().dtype()), array.tensor().shape());
   return array.tensor().dtype() == DType::f32 ? array.tensor().clone() : array.tensor().to(DType::f32);

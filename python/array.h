@@ -77,7 +77,7 @@ class Output {
 nb::object to_array(const Array& like, const Tensor& tensor);
 
 // Throws: invalid_argument where PyTorch would expect a gradient through the array: none is lost in silence.
-void refuse_gradient(const Site& site, const Array& array);
+void refuse_gradient(const Site& site, nb::handle array);
 
 // Small arrays that are copied: integers as i32, floats as f32. Lists and numbers are taken too.
 Tensor copy_integers(const Site& site, nb::handle object);

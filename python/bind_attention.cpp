@@ -75,15 +75,15 @@ nb::object attend(nb::handle q_object, nb::handle k_object, nb::handle v_object,
   const OptionArguments given{mask,      bias,         scale,        similarity, seed,   sink,
                               score_mix, cu_seqlens_q, cu_seqlens_k, softcap,    dropout};
   const Array q({op, "q"}, q_object);
-  refuse_gradient({op, "q"}, q);
+  refuse_gradient({op, "q"}, q_object);
   CacheObject* cache = nullptr;
   if (v_object.is_none() && nb::try_cast(k_object, cache) && cache) {
     check(out.is_none(), "attention: out is given together with a KVCache; expected a result of its own");
     return attend_cache(q, *cache, given, return_lse);
   }
   const Array k({op, "k"}, k_object), v({op, "v"}, v_object);
-  refuse_gradient({op, "k"}, k);
-  refuse_gradient({op, "v"}, v);
+  refuse_gradient({op, "k"}, k_object);
+  refuse_gradient({op, "v"}, v_object);
   const CallOptions options(op, given, q);
 
   Results results(op, q, output_shape(q.tensor(), v.tensor().rank() > 0 ? v.tensor().size(-1) : 0), out);
@@ -105,7 +105,7 @@ nb::object merge_parts(const nb::sequence& pairs) {
       const Site site{"merge", which == 0 ? "o" : "lse"};
       const nb::object each = pair[which];
       arrays.push_back(std::make_unique<Array>(site, each, Access::read, Life::kept));
-      refuse_gradient(site, *arrays.back());
+      refuse_gradient(site, each);
     }
     parts.push_back({arrays[arrays.size() - 2]->tensor(), arrays.back()->tensor()});
   }

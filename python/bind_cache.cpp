@@ -44,8 +44,8 @@ void make(CacheObject* self, int64_t batch, int64_t key_heads, int64_t key_width
 void append(CacheObject& self, nb::handle k_object, nb::handle v_object,
             const std::optional<std::vector<int32_t>>& sequences) {
   const Array k({"KVCache.append", "k"}, k_object), v({"KVCache.append", "v"}, v_object);
-  refuse_gradient({"KVCache.append", "k"}, k);
-  refuse_gradient({"KVCache.append", "v"}, v);
+  refuse_gradient({"KVCache.append", "k"}, k.object());
+  refuse_gradient({"KVCache.append", "v"}, v.object());
   nb::gil_scoped_release released;
   self.change([&](KVCache& cache) {
     if (sequences)

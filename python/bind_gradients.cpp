@@ -1,4 +1,6 @@
 // What multihead.torch is made of: the backward pass, and the shortest way for the plainest call.
+#include <nanobind/stl/array.h>
+
 #include <array>
 #include <optional>
 
@@ -59,6 +61,53 @@ nb::tuple backward(const Given& given, nb::handle bias_object, const std::array<
   return nb::make_tuple(dq.release(), dk.release(), dv.release(), dbias ? dbias->release() : nb::none());
 }
 
+// Which gradients are wanted of a call with all options, in the order of the result.
+struct Wants {
+  bool q, k, v, bias, relative, sink, tau, mix;
+};
+
+Shape shape_of(const Bias& bias) {
+  if (const auto* dense = std::get_if<DenseBias>(&bias)) return dense->values.shape();
+  if (const auto* alibi = std::get_if<AlibiBias>(&bias)) return alibi->slopes.shape();
+  return std::get<T5Bias>(bias).table.shape();
+}
+
+Shape shape_of(const ScoreMix& mix) {
+  if (const auto* heads = std::get_if<HeadMix>(&mix)) return heads->matrix.shape();
+  return std::get<KeyMix>(mix).matrix.shape();
+}
+
+// (dq, dk, dv, dbias, drelative, dsink, dtau, dmix), None where not wanted; past dv they are f32.
+nb::tuple all_gradients(const Given& given, const Wants& wants, const OptionArguments& arguments) {
+  const Array q({kOp, "q"}, given.q), k({kOp, "k"}, given.k), v({kOp, "v"}, given.v), o({kOp, "o"}, given.o),
+      lse({kOp, "lse"}, given.lse), d_o({kOp, "d_o"}, given.d_o);
+  std::optional<Array> d_lse;
+  if (!given.d_lse.is_none()) d_lse.emplace(Site{kOp, "d_lse"}, given.d_lse);
+  const CallOptions options(kOp, arguments, q);
+  Wanted dq(wants.q, q, q.tensor().dtype()), dk(wants.k, k, k.tensor().dtype()), dv(wants.v, v, v.tensor().dtype());
+  std::optional<Output> dense, relative, sink, tau, mix;
+  AttentionGradients out{dq.tensor(), dk.tensor(), dv.tensor()};
+  for (const Bias& bias : options.value.bias) {
+    const bool is_dense = std::holds_alternative<DenseBias>(bias);
+    std::optional<Output>& to = is_dense ? dense : relative;
+    if (is_dense ? wants.bias : wants.relative) to.emplace(q, shape_of(bias), DType::f32);
+    out.dbias.push_back(to ? to->tensor() : Tensor{});
+  }
+  const Shape heads{q.tensor().size(1)};
+  if (wants.sink) out.dsink = sink.emplace(q, heads, DType::f32).tensor();
+  if (wants.tau) out.dtau = tau.emplace(q, heads, DType::f32).tensor();
+  if (wants.mix) out.dmix = mix.emplace(q, shape_of(options.value.score_mix), DType::f32).tensor();
+  {
+    const AttentionCall call{q.tensor(), k.tensor(), v.tensor(), {o.tensor(), lse.tensor()}};
+    const OutputGradients gradients{d_o.tensor(), d_lse ? d_lse->tensor() : Tensor{}};
+    nb::gil_scoped_release released;
+    attention_backward_into(out, call, gradients, options.value);
+  }
+  const auto released = [](std::optional<Output>& each) { return each ? each->release() : nb::none(); };
+  return nb::make_tuple(dq.release(), dk.release(), dv.release(), released(dense), released(relative), released(sink),
+                        released(tau), released(mix));
+}
+
 bool wants_gradient(const Array& array) {
   return array.kind().has_gradients && nb::cast<bool>(array.object().attr("requires_grad"));
 }
@@ -103,6 +152,16 @@ void bind_gradients(nb::module_& m) {
       "q"_a, "k"_a, "v"_a, "o"_a, "lse"_a, "d_o"_a, "d_lse"_a.none(), nb::kw_only(), "bias"_a.none() = nb::none(),
       "want_q"_a = true, "want_k"_a = true, "want_v"_a = true, "want_bias"_a = false, "options"_a,
       "(dq, dk, dv, dbias) of a call, None where not wanted; options as the call had them.");
+  m.def(
+      "attention_gradients",
+      [](nb::handle q, nb::handle k, nb::handle v, nb::handle o, nb::handle lse, nb::handle d_o, nb::handle d_lse,
+         const std::array<bool, 8>& wants, nb::kwargs given) {
+        const auto [want_q, want_k, want_v, bias, relative, sink, tau, mix] = wants;
+        return all_gradients({q, k, v, o, lse, d_o, d_lse}, {want_q, want_k, want_v, bias, relative, sink, tau, mix},
+                             option_arguments(kOp, given));
+      },
+      "q"_a, "k"_a, "v"_a, "o"_a, "lse"_a, "d_o"_a, "d_lse"_a.none(), nb::kw_only(), "wants"_a, "options"_a,
+      "(dq, dk, dv, dbias, drelative, dsink, dtau, dmix) of a call with all its options; None where not wanted.");
   m.def("plain_attention", plain_attention, "q"_a, "k"_a, "v"_a, "causal"_a, "scale"_a.none(), "grouped"_a,
         "recording"_a, "PyTorch's call without mask and dropout; None where there is more to it.");
 }

@@ -28,6 +28,7 @@ Similarity similarity_of(std::string_view op, const OptionArguments& given) {
                     nb::inst_name(given.similarity).c_str());
     throw nb::type_error(text.c_str());
   }
+  refuse_gradient({op, "tau"}, chosen->given);
   if (!scale) return chosen->similarity;
   check(!std::holds_alternative<CosineSimilarity>(chosen->similarity),
         "{}: scale {} is given together with cosine similarity; expected tau, which takes its place", op, *scale);
@@ -79,7 +80,7 @@ OptionArguments option_arguments(std::string_view op, const nb::kwargs& given) {
 
 const Tensor& CallOptions::borrow(const Site& site, nb::handle object) {
   borrowed_.push_back(std::make_unique<Array>(site, object));
-  refuse_gradient(site, *borrowed_.back());
+  refuse_gradient(site, object);
   return borrowed_.back()->tensor();
 }
 
@@ -88,6 +89,7 @@ void CallOptions::add_bias(std::string_view op, nb::handle bias) {
   if (PyTuple_Check(bias.ptr()) || PyList_Check(bias.ptr())) {
     for (const nb::handle each : nb::borrow<nb::sequence>(bias)) add_bias(op, each);
   } else if (nb::try_cast(bias, relative) && relative) {
+    refuse_gradient({op, "bias"}, relative->given);
     value.bias.push_back(relative->bias);
   } else {
     value.bias.emplace_back(DenseBias{borrow({op, "bias"}, bias)});
@@ -108,12 +110,19 @@ CallOptions::CallOptions(std::string_view op, const OptionArguments& given, cons
   if (!given.bias.is_none()) add_bias(op, given.bias);
   if (!given.scale.is_none() || !given.similarity.is_none()) value.similarity = similarity_of(op, given);
   value.cap = static_cast<float>(given.softcap);
-  if (!given.sink.is_none()) value.sink = copy_floats({op, "sink"}, given.sink);
+  if (!given.sink.is_none()) {
+    refuse_gradient({op, "sink"}, given.sink);
+    value.sink = copy_floats({op, "sink"}, given.sink);
+  }
   if (given.dropout != 0) {
     value.dropout.p = static_cast<float>(given.dropout);
     value.dropout.seed = given.seed.is_none() ? drawn_seed(q) : nb::cast<uint64_t>(given.seed);
   }
-  if (!given.score_mix.is_none()) value.score_mix = nb::cast<ScoreMixObject&>(given.score_mix).mix;
+  if (!given.score_mix.is_none()) {
+    const auto& mix = nb::cast<ScoreMixObject&>(given.score_mix);
+    refuse_gradient({op, "score_mix"}, mix.given);
+    value.score_mix = mix.mix;
+  }
   check(given.cu_seqlens_q.is_none() == given.cu_seqlens_k.is_none(),
         "{}: one of cu_seqlens_q and cu_seqlens_k is missing; expected both or none", op);
   if (!given.cu_seqlens_q.is_none()) {

@@ -35,17 +35,21 @@ class CallOptions {
   std::vector<std::unique_ptr<Array>> borrowed_;
 };
 
+// Each with the array it was made of, to which multihead.torch brings gradients; None where it was a number or nothing.
 struct SimilarityObject {
   Similarity similarity;
   std::string text;
+  nb::object given;
 };
 struct BiasObject {
   Bias bias;
   std::string text;
+  nb::object given;
 };
 struct ScoreMixObject {
   ScoreMix mix;
   std::string text;
+  nb::object given;
 };
 
 }  // namespace mh::python

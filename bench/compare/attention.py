@@ -11,6 +11,7 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -108,24 +109,30 @@ def child(options):
             print("row " + json.dumps(row), flush=True)
 
 
+def measured(threads, preload):
+    """The rows that a process of its own measures with so many threads."""
+    limits = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "MH_THREADS"), str(threads))
+    command = [sys.executable, __file__, *sys.argv[1:], "--child", str(threads)]
+    running = subprocess.Popen(command, env={**os.environ, **preload, **limits}, stdout=subprocess.PIPE, text=True)
+    for line in running.stdout:
+        if line.startswith("row "):
+            yield json.loads(line[4:])
+        else:
+            print(line, end="", flush=True)
+    if running.wait() != 0:
+        raise SystemExit(f"attention: measuring with {threads} threads failed")
+
+
 def main():
     options = arguments()
     if options.child:
         return child(options)
     from attention_report import finish
+    from tile_leaves import preloaded
 
-    rows = []
-    for threads in options.threads:
-        environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads), "MH_THREADS": str(threads)}
-        command = [sys.executable, __file__, *sys.argv[1:], "--child", str(threads)]
-        running = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
-        for line in running.stdout:
-            if line.startswith("row "):
-                rows.append(json.loads(line[4:]))
-            else:
-                print(line, end="", flush=True)
-        if running.wait() != 0:
-            raise SystemExit(f"attention: measuring with {threads} threads failed")
+    with tempfile.TemporaryDirectory() as folder:
+        preload = preloaded(folder)
+        rows = [row for threads in options.threads for row in measured(threads, preload)]
     held = finish(options.output, rows)
     if options.check and not held:
         raise SystemExit("attention: a bar was missed")

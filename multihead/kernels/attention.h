@@ -117,6 +117,13 @@ struct AttentionWeightsArgs {
   View weights;  // f32 (B, head_count, row_count, Tk); keys past a sequence's end get 0
 };
 
+// The forward call, and the mean over heads of p in the same pass. Without dropout: the exponentials are kept as they are
+// multiplied with v. Rows and keys past a sequence's end get 0.
+struct AttentionMeanArgs {
+  AttentionForwardArgs call;
+  View mean;  // f32 (B, Tq, Tk), unit last stride
+};
+
 // Streamed over keys, never Tq × Tk. Each output may be null. Rows and keys past a sequence's end get 0 (keys: -1).
 struct AttentionStatisticsArgs {
   View q;

@@ -40,6 +40,7 @@ struct Table {
   Kernel<AttentionForwardArgs> attention_decode{"attention_decode"};  // few queries over many keys, split over keys
   Kernel<AttentionBackwardArgs> attention_backward{"attention_backward"};
   Kernel<AttentionWeightsArgs> attention_weights{"attention_weights"};
+  Kernel<AttentionMeanArgs> attention_mean{"attention_mean"};  // forward, with the mean of the weights over heads
   Kernel<AttentionStatisticsArgs> attention_statistics{"attention_statistics"};
   Kernel<GemmArgs> gemm{"gemm"};
   Kernel<GemmPackArgs> gemm_pack{"gemm_pack"};

@@ -26,14 +26,7 @@ void attention_into(const AttentionResult& out, const Tensor& q, const Tensor& k
         detail::CallShapes{&q, &k, &v});
   const detail::AttentionInputs inputs{q, k, v, options};
   detail::AttentionPlan plan = detail::plan_attention(op, inputs);
-  detail::check_rows(op, "o", out.o, detail::output_shape(plan.size), q.dtype());
-  detail::check_apart(op, "o", out.o, inputs);
-  if (out.lse) {
-    detail::check_output(op, "lse", out.lse, detail::lse_shape(plan.size), DType::f32);
-    detail::check_apart(op, "lse", out.lse, inputs);
-    check(!overlaps(out.lse, out.o), "{}: lse shares memory with o; expected memory of its own; o is {}, lse is {}", op,
-          out.o.shape(), out.lse.shape());
-  }
+  detail::check_results(op, out, plan, inputs);
   detail::run_forward(plan, out.o, out.lse);
 }
 

@@ -65,6 +65,11 @@ struct WeightsChoice {
 void attention_weights_into(const Tensor& weights, const AttentionCall& call, const AttentionOptions& options,
                             const WeightsChoice& choice);
 
+// Runs the call into call.result (lse may be empty) and, in the same pass, writes the mean over heads of its weights,
+// before dropout: f32 (B, Tq, Tk); packed as above. The weights of all heads are never held together. Without a
+// gradient.
+void attention_mean_into(const Tensor& mean, const AttentionCall& call, const AttentionOptions& options = {});
+
 struct AttentionStatistics {
   Tensor entropy;      // f32 (B, H, Tq), nats
   Tensor top_keys;     // i32 (B, H, Tq, top); the first is the argmax; -1 where fewer are kept

@@ -144,6 +144,17 @@ void check_apart(std::string_view op, std::string_view what, const Tensor& out, 
   for_each_tensor(inputs.options, [&](const Tensor& t) { against("a tensor of the options", t); });
 }
 
+void check_results(std::string_view op, const AttentionResult& out, const AttentionPlan& plan,
+                   const AttentionInputs& inputs) {
+  check_rows(op, "o", out.o, output_shape(plan.size), plan.q.dtype);
+  check_apart(op, "o", out.o, inputs);
+  if (!out.lse) return;
+  check_output(op, "lse", out.lse, lse_shape(plan.size), DType::f32);
+  check_apart(op, "lse", out.lse, inputs);
+  check(!overlaps(out.lse, out.o), "{}: lse shares memory with o; expected memory of its own; o is {}, lse is {}", op,
+        out.o.shape(), out.lse.shape());
+}
+
 View pair_view(std::string_view op, std::string_view what, const Tensor& t, const AttentionSizes& size) {
   const std::array<int64_t, 4> wanted{size.sequences, size.H, size.Tq, size.Tk};
   const auto target = [&] { return Shape{wanted[0], wanted[1], wanted[2], wanted[3]}; };

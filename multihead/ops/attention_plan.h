@@ -90,6 +90,10 @@ void check_rows(std::string_view op, std::string_view what, const Tensor& out, c
 // Throws where `out` shares memory with any tensor the call reads.
 void check_apart(std::string_view op, std::string_view what, const Tensor& out, const AttentionInputs& inputs);
 
+// Throws unless o, and lse where there is one, can take the results of the call.
+void check_results(std::string_view op, const AttentionResult& out, const AttentionPlan& plan,
+                   const AttentionInputs& inputs);
+
 // `t` with axes in front to rank 4 and stride 0 where it repeats. Throws where it does not broadcast to (B, H, Tq, Tk).
 View pair_view(std::string_view op, std::string_view what, const Tensor& t, const AttentionSizes& size);
 

@@ -7,7 +7,6 @@
 #include "multihead/kernels/cpu/dispatch.h"
 
 namespace mh::detail {
-namespace {
 
 kernels::AttentionForwardArgs forward_args(const AttentionPlan& plan) {
   kernels::AttentionForwardArgs args;
@@ -17,6 +16,8 @@ kernels::AttentionForwardArgs forward_args(const AttentionPlan& plan) {
   args.sequences = plan.sequence_list();
   return args;
 }
+
+namespace {
 
 bool decodes(const AttentionPlan& plan, const kernels::Sequence& sequence) {
   kernels::AttentionForwardArgs args = forward_args(plan);

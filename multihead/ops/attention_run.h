@@ -17,6 +17,9 @@ enum class Route {
 
 Route route_of(const kernels::Table& table, const AttentionPlan& plan);
 
+// What the plan says of a call; its outputs are still to be named.
+kernels::AttentionForwardArgs forward_args(const AttentionPlan& plan);
+
 // Runs the plan into o and lse (which may be empty), already checked; fills its relative biases.
 void run_forward(AttentionPlan& plan, const Tensor& o, const Tensor& lse);
 

@@ -14,9 +14,17 @@ Floats: TypeAlias = Any
 class Mask:
     def __and__(self, other: Mask) -> Mask: ...
 
-class Similarity: ...
-class Bias: ...
-class ScoreMix: ...
+class Similarity:
+    @property
+    def given(self) -> Array | None: ...
+
+class Bias:
+    @property
+    def given(self) -> Array | None: ...
+
+class ScoreMix:
+    @property
+    def given(self) -> Array | None: ...
 
 class Options(TypedDict, total=False):
     mask: Mask | None
@@ -142,6 +150,19 @@ def attention_backward(
     want_bias: bool = False,
     **options: Unpack[Options],
 ) -> tuple[ArrayT | None, ArrayT | None, ArrayT | None, ArrayT | None]: ...
+def attention_gradients(
+    q: ArrayT,
+    k: Array,
+    v: Array,
+    o: Array,
+    lse: Array,
+    d_o: Array,
+    d_lse: Array | None,
+    *,
+    wants: Sequence[bool],
+    **options: Unpack[Options],
+) -> tuple[ArrayT | None, ...]: ...
+def attention_mean(q: ArrayT, k: Array, v: Array, **options: Unpack[Options]) -> tuple[ArrayT, ArrayT, ArrayT]: ...
 def plain_attention(
     q: ArrayT, k: Array, v: Array, causal: bool, scale: float | None, grouped: bool, recording: bool
 ) -> ArrayT | None: ...

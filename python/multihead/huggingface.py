@@ -13,6 +13,7 @@ import torch
 
 from . import _core
 from .torch import _op
+from .torch._full import attention
 from .torch._functional import attend, why_not
 
 
@@ -26,11 +27,11 @@ def _joined(position_bias, mask, causal, query, key):
 
 
 def _with_cap_or_sink(query, key, value, mask, dropout, causal, scaling, softcap, sink):
-    """(o, lse, the options) of what only the plain op has; it has no gradients."""
+    """(o, lse, the options) of what scaled_dot_product_attention does not have."""
     given = _op.options_of(mask, causal) | {"scale": scaling, "softcap": softcap or 0.0}
     if sink is not None:
         given["sink"] = sink
-    o, lse = _core.attention(query, key, value, dropout=dropout, return_lse=True, **given)
+    o, lse = attention(query, key, value, dropout=dropout, return_lse=True, **given)
     return o, lse, given
 
 
@@ -77,9 +78,11 @@ def attention_forward(
     if softcap or s_aux is not None:
         given = query, key, value, attention_mask, dropout, causal, scaling, softcap, s_aux
         o, lse, options = _with_cap_or_sink(*given)
-        weights = _core.attention_weights(query, key, lse, **options) if output_attentions else None
+        if output_attentions:
+            with torch.no_grad():
+                weights = _core.attention_weights(query, key, lse, **options)
     else:
-        o, lse = attend(query, key, value, attention_mask, float(dropout), causal, scaling)
+        o, lse, _ = attend(query, key, value, attention_mask, float(dropout), causal, scaling)
         if output_attentions:
             with torch.no_grad():
                 weights = _op.attention_weights(query, key, lse, attention_mask, causal, scaling)

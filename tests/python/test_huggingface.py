@@ -104,13 +104,16 @@ def test_generates_the_same_tokens(name):
     assert torch.equal(run(ours), run(eager))
 
 
-def test_softcap_and_sink_have_no_gradients_and_say_so():
+def test_softcap_and_sink_have_gradients():
     q = torch.randn(1, 2, 6, 8)
     module = torch.nn.Module()
     o, weights = multihead.huggingface.attention_forward(module, q, q, q, None, softcap=5.0, s_aux=torch.randn(2), output_attentions=True)
     assert o.shape == (1, 6, 2, 8) and weights.shape == (1, 2, 6, 6) and (weights.sum(-1) < 1).all()
-    with pytest.raises(ValueError, match="requires a gradient"):
-        multihead.huggingface.attention_forward(module, q.requires_grad_(), q, q, None, softcap=5.0)
+    sink = torch.zeros(2, requires_grad=True)
+    x = q.clone().requires_grad_()
+    o, weights = multihead.huggingface.attention_forward(module, x, q, q, None, softcap=5.0, s_aux=sink, output_attentions=True)
+    o.square().sum().backward()
+    assert x.grad.abs().sum() > 0 and (sink.grad < 0).all() and not weights.requires_grad
     with pytest.raises(NotImplementedError, match="float64"):
         multihead.huggingface.attention_forward(module, q.double(), q.double(), q.double(), None)
 

@@ -172,7 +172,7 @@ def test_opcheck_of_the_rest():
     q, k, v = torch.randn(3, 2, 4, 9, 8)
     o, lse = _op.attention(q, k, v, None, None, 0.0, False, None)
     torch.library.opcheck(_op.attention_weights, (q, k, lse, None, True, None))
-    torch.library.opcheck(_op.mean_weights, (q, k, lse, None))
+    torch.library.opcheck(_op.mean_weights, (q, k, lse, None, False, None))
     wants = [True, False, True, False]
     torch.library.opcheck(_op.attention_backward, (q, k, v, o, lse, o, None, None, None, 0.0, False, None, wants))
 

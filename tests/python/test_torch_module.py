@@ -55,6 +55,27 @@ def test_outputs_weights_and_gradients(layer, mask):
     assert none[1] is None and torch.allclose(none[0], want, atol=1e-5)
 
 
+@pytest.mark.parametrize("recording", [False, True])
+def test_weights_leave_the_output_as_it_is(recording):
+    """Past one block of queries and of keys: the mean comes from the pass that makes the output."""
+    ours = mt.MultiheadAttention(48, 3, batch_first=True)
+    x = torch.randn(2, 130, 48)
+    padding = torch.arange(130) >= torch.tensor([[130], [77]])
+    with torch.set_grad_enabled(recording):
+        o, mean = ours(x, x, x, key_padding_mask=padding)
+        again, all_heads = ours(x, x, x, key_padding_mask=padding, average_attn_weights=False)
+        alone, _ = ours(x, x, x, key_padding_mask=padding, need_weights=False)
+    assert torch.equal(o, alone) and torch.equal(o, again) and not mean.requires_grad
+    assert torch.allclose(mean, all_heads.mean(1), atol=1e-6) and (mean[1, :, 77:] == 0).all()
+
+
+def test_weights_are_those_before_dropout():
+    ours = mt.MultiheadAttention(32, 4, dropout=0.5, batch_first=True)
+    x = torch.randn(2, 70, 32)
+    weights = ours(x, x, x)[1]
+    assert torch.allclose(weights, ours.eval()(x, x, x)[1], atol=1e-6) and torch.allclose(weights.sum(-1), torch.ones(2, 70))
+
+
 def test_one_sequence_without_a_batch():
     theirs, ours = pair({})
     x = torch.randn(7, 32)

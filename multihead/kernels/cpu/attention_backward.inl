@@ -102,8 +102,20 @@ inline void place_block(const BackwardPlan& plan, int64_t n, int64_t head, int64
   q.count = static_cast<int>(smaller(kMaxQueries, s.q_len - q.first));
   q.vectors = (q.count + kLanes - 1) / kLanes;
   limit_rows(plan.a.scores, s, q);
-  load_documents(plan.a.scores, q);
-  memset(b.dq, 0, static_cast<size_t>(plan.sizes.key_width * q.width()) * 4);
+}
+
+// The tasks [begin, end) of a head's keys that the limits let reach the rows of a block; the first one at least.
+struct KeyTasks {
+  int64_t begin, end;
+};
+inline KeyTasks tasks_of_rows(const BackwardPlan& plan, const QueryBlock& q) {
+  if (q.high_max < q.low_min) return {0, 1};
+  return {q.low_min / plan.keys_per_task, q.high_max / plan.keys_per_task + 1};
+}
+
+inline void clear_block(const BackwardPlan& plan, BackwardQueries& b) {
+  load_documents(plan.a.scores, b.q);
+  memset(b.dq, 0, static_cast<size_t>(plan.sizes.key_width * b.q.width()) * 4);
   memset(b.row_sum, 0, sizeof b.row_sum);
 }
 
@@ -253,23 +265,24 @@ inline void write_dq(const BackwardPlan& plan, const BackwardQueries& b, const f
 }
 
 // Adds this task's part of dq of a block, if it has any, after those of smaller keys; the last one writes it out.
-inline bool pass_dq(const BackwardTask& task, int64_t number, const BackwardQueries& b, bool any, float* rows_room) {
+inline bool pass_dq(const BackwardTask& task, int64_t number, const BackwardQueries& b, KeyTasks tasks, bool any, float* rows_room) {
   const BackwardPlan& plan = task.plan;
   const int64_t block = plan.block(task.n, b.q.head) + number, size = plan.sizes.key_width * b.q.width();
   float* sum = plan.dq + block * (plan.sizes.key_width + 1) * kMaxQueries;
   float* row_sum = sum + plan.sizes.key_width * kMaxQueries;
-  if (!plan.dq_turns.wait(block, static_cast<int32_t>(task.part))) return false;
+  if (!plan.dq_turns.wait(block, static_cast<int32_t>(task.part - tasks.begin))) return false;
+  const bool first = task.part == tasks.begin;
   const auto add = [&](float* to, const float* from, int64_t count) HWY_ATTR __attribute__((always_inline)) {
     for (int64_t c = 0; c < count; c += kLanes) {
       const V x = hn::LoadU(f32, from + c);
-      hn::StoreU(task.part == 0 ? x : hn::Add(hn::LoadU(f32, to + c), x), f32, to + c);
+      hn::StoreU(first ? x : hn::Add(hn::LoadU(f32, to + c), x), f32, to + c);
     }
   };
-  if (any || task.part == 0) {
+  if (any || first) {
     add(sum, b.dq, size);
     add(row_sum, b.row_sum, b.q.width());
   }
-  if (task.part + 1 == plan.key_tasks(task.n)) write_dq(plan, b, sum, rows_room, row_sum);
+  if (task.part + 1 == tasks.end) write_dq(plan, b, sum, rows_room, row_sum);
   plan.dq_turns.pass(block);
   return true;
 }

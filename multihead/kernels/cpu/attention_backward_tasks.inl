@@ -59,10 +59,17 @@ inline bool walk_head(BackwardTask& task, int64_t head, BackwardQueries& b, floa
   const BackwardPlan& plan = task.plan;
   const int64_t q_len = plan.a.sequences.data[task.n].q_len, distances = q_len + task.keys.count - 1;
   if (task.relative) memset(task.relative, 0, static_cast<size_t>(larger(distances, 0) + kMaxQueries) * 4);
-  for (int64_t number = 0; number < plan.blocks(task.n); ++number) {
+  // Where later keys are dropped, from the end: there every task has work, and none waits for one that is still at rows the
+  // two do not share (Zen 4, two threads, 8 heads, T 1024, width 64, causal: 16.2 ms, from the front 26.6).
+  const bool from_end = plan.a.scores.ahead != kUnbounded;
+  for (int64_t walked = 0; walked < plan.blocks(task.n); ++walked) {
+    const int64_t number = from_end ? plan.blocks(task.n) - 1 - walked : walked;
     place_block(plan, task.n, head, number, b);
+    const KeyTasks tasks = tasks_of_rows(plan, b.q);
+    if (task.part < tasks.begin || task.part >= tasks.end) continue;
+    clear_block(plan, b);
     const bool any = backward_block(task, b, rows_room, zeros);
-    if (wants_dq(plan.a) && !pass_dq(task, number, b, any, rows_room)) return false;
+    if (wants_dq(plan.a) && !pass_dq(task, number, b, tasks, any, rows_room)) return false;
   }
   return !task.relative || q_len == 0 || task.keys.count == 0 || pass_relative(task, head, distances);
 }

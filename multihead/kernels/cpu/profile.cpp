@@ -57,6 +57,9 @@ Work work_of(const GemmArgs& a) {
           fmt::format("{}x{}x{} {}", a.a.size[0], a.k, a.n, name(a.a.dtype))};
 }
 Work work_of(const AttentionForwardArgs& a) { return {attention_flops(a), bytes_of_all(a.q, a.o, a.lse)}; }
+Work work_of(const AttentionMeanArgs& a) {
+  return {attention_flops(a.call), bytes_of_all(a.call.q, a.call.o, a.call.lse, a.mean)};
+}
 Work work_of(const AttentionBackwardArgs& a) {
   return {2.5 * attention_flops(a), bytes_of_all(a.q, a.o, a.d_o, a.dq, a.dk, a.dv)};
 }
@@ -124,12 +127,13 @@ Table profiled(const Table& below) {
   inner = &below;
   Table out = below;
   wrap_all<&Table::attention_forward, &Table::attention_decode, &Table::attention_backward, &Table::attention_weights,
-           &Table::attention_statistics, &Table::gemm, &Table::gemm_pack, &Table::normalise_forward,
-           &Table::normalise_backward, &Table::softmax_forward, &Table::softmax_backward, &Table::log_sum_exp,
-           &Table::top_k, &Table::cross_entropy_forward, &Table::cross_entropy_backward, &Table::embedding_forward,
-           &Table::embedding_backward, &Table::dropout, &Table::activation_forward, &Table::activation_backward,
-           &Table::gated_forward, &Table::gated_backward, &Table::rope, &Table::unary, &Table::binary, &Table::reduce,
-           &Table::accumulate, &Table::adamw, &Table::sum_of_squares, &Table::lerp>(out);
+           &Table::attention_mean, &Table::attention_statistics, &Table::gemm, &Table::gemm_pack,
+           &Table::normalise_forward, &Table::normalise_backward, &Table::softmax_forward, &Table::softmax_backward,
+           &Table::log_sum_exp, &Table::top_k, &Table::cross_entropy_forward, &Table::cross_entropy_backward,
+           &Table::embedding_forward, &Table::embedding_backward, &Table::dropout, &Table::activation_forward,
+           &Table::activation_backward, &Table::gated_forward, &Table::gated_backward, &Table::rope, &Table::unary,
+           &Table::binary, &Table::reduce, &Table::accumulate, &Table::adamw, &Table::sum_of_squares, &Table::lerp>(
+      out);
   return out;
 }
 

@@ -11,6 +11,7 @@ namespace {
 #include "multihead/kernels/cpu/attention_tasks.inl"
 #include "multihead/kernels/cpu/attention_decode.inl"
 #include "multihead/kernels/cpu/attention_weights.inl"
+#include "multihead/kernels/cpu/attention_mean.inl"
 #include "multihead/kernels/cpu/attention_statistics.inl"
 #include "multihead/kernels/cpu/turn.inl"
 #include "multihead/kernels/cpu/gemm_pack.inl"
@@ -50,6 +51,7 @@ Table MH_RUNG::refine(Table below) {
   below.attention_decode.run = attention_decode;
   below.attention_backward.run = attention_backward;
   below.attention_weights.run = attention_weights;
+  below.attention_mean.run = attention_mean;
   below.attention_statistics.run = attention_statistics;
   below.gemm.run = gemm;
   below.gemm_pack.run = gemm_pack;

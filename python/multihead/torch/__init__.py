@@ -10,10 +10,11 @@ same cores would wait for each other's spinning threads. share_threads(False) un
 """
 
 from .._core import share_threads
+from ._full import attention
 from ._functional import scaled_dot_product_attention
 from ._module import MultiheadAttention
 from ._patch import Patch, patch
 
-__all__ = ["MultiheadAttention", "Patch", "patch", "scaled_dot_product_attention", "share_threads"]
+__all__ = ["MultiheadAttention", "Patch", "attention", "patch", "scaled_dot_product_attention", "share_threads"]
 
 share_threads(True)

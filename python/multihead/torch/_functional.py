@@ -70,11 +70,6 @@ def _four_axes(query, key, value, attn_mask, enable_gqa):
     return fold(query), fold(key), fold(value), attn_mask, lead
 
 
-def _seed():
-    """Drawn from PyTorch's generator, so that torch.manual_seed is obeyed."""
-    return torch.randint(2**63 - 1, (), dtype=torch.int64)
-
-
 class _Backward(torch.autograd.Function):
     """The backward pass where its own derivative may be asked for: it has none, and says so."""
 
@@ -93,37 +88,46 @@ class _Backward(torch.autograd.Function):
         raise NotImplementedError("scaled_dot_product_attention: it is differentiable once; a second derivative was asked for")
 
 
+def _run(q, k, v, scale, given, with_mean):
+    """(o, lse, the mean of the weights over heads or None), by the kernels."""
+    if with_mean:
+        return _core.attention_mean(q, k, v, scale=scale, **given)
+    return *_core.attention(q, k, v, scale=scale, return_lse=True, **given), None
+
+
 class _Attention(torch.autograd.Function):
     """The eager call with gradients: shorter than the way through the dispatcher."""
 
     @staticmethod
-    def forward(ctx, q, k, v, mask, dropout, seed, causal, scale):
+    def forward(ctx, q, k, v, mask, dropout, seed, causal, scale, with_mean):
         given = _op.options_of(mask, causal)
         if dropout > 0:
             given.update(dropout=dropout, seed=seed)
-        o, lse = _core.attention(q, k, v, scale=scale, return_lse=True, **given)
+        o, lse, mean = _run(q, k, v, scale, given, with_mean)
         ctx.save_for_backward(q, k, v, o, lse, mask)
         ctx.rest = dropout, seed, causal, scale
         ctx.set_materialize_grads(False)
-        return o, lse
+        if with_mean:
+            ctx.mark_non_differentiable(mean)
+        return o, lse, mean
 
     @staticmethod
-    def backward(ctx, d_o, d_lse):
+    def backward(ctx, d_o, d_lse, d_mean):
         if d_o is None and d_lse is None:
-            return (None,) * 8
+            return (None,) * 9
         q, k, v, o, lse, mask = ctx.saved_tensors
         dropout, seed, causal, scale = ctx.rest
         if _grad_enabled():
             d_o = torch.zeros_like(o) if d_o is None else d_o
             seed, wants = torch.tensor(seed), ctx.needs_input_grad[:4]
             gradients = _Backward.apply(q, k, v, o, lse, d_o, d_lse, mask, seed, dropout, causal, scale, *wants)
-            return (*(g if w else None for g, w in zip(gradients, wants)), None, None, None, None)
+            return (*(g if w else None for g, w in zip(gradients, wants)), *(None,) * 5)
         given = _op.options_of(mask, causal)
         if dropout > 0:
             given.update(dropout=dropout, seed=seed)
         d_o = torch.zeros_like(o) if d_o is None else d_o
         gradients = _op.backward(q, k, v, o, lse, d_o, d_lse, ctx.needs_input_grad[:4], scale, given)
-        return (*gradients, None, None, None, None)
+        return (*gradients, *(None,) * 5)
 
 
 class _Transformed(torch.autograd.Function):
@@ -142,23 +146,28 @@ class _Transformed(torch.autograd.Function):
         return _op.backward_formula(ctx, d_o, d_lse, lambda *given: _Backward.apply(*given[:-1], *given[-1]))
 
 
-def attend(q, k, v, mask, dropout, causal, scale):
-    """(o, lse) of tensors (B, H, T, D) that fit, by the shortest way there is."""
+def attend(q, k, v, mask, dropout, causal, scale, with_mean=False):
+    """(o, lse, None) of tensors (B, H, T, D) that fit, by the shortest way there is; with_mean: (o, lse, the mean of the
+    weights over heads), which has no gradient."""
     q, k, v = _op.unit(q), _op.unit(k), _op.unit(v)
     kinds = {type(q), type(k), type(v)} if mask is None else {type(q), type(k), type(v), type(mask)}
     if _compiling() or not kinds <= _PLAIN or _transforms() is not None or _modes() > 0:
-        seed = _seed() if dropout > 0 else None
+        seed = _op.drawn_seed() if dropout > 0 else None
         call = _op.attention if _compiling() or _transforms() is None else _Transformed.apply
-        return call(q, k, v, mask, seed, dropout, causal, scale)
-    seed = int(_seed()) if dropout > 0 else 0
+        o, lse = call(q, k, v, mask, seed, dropout, causal, scale)
+        if not with_mean:
+            return o, lse, None
+        with torch.no_grad():
+            return o, lse, _op.mean_weights(q, k, lse, mask, causal, scale)
+    seed = int(_op.drawn_seed()) if dropout > 0 else 0
     if _grad_enabled() and (
         q.requires_grad or k.requires_grad or v.requires_grad or (mask is not None and mask.requires_grad)
     ):
-        return _Attention.apply(q, k, v, mask, dropout, seed, causal, scale)
+        return _Attention.apply(q, k, v, mask, dropout, seed, causal, scale, with_mean)
     given = _op.options_of(mask, causal)
     if dropout > 0:
         given.update(dropout=dropout, seed=seed)
-    return _core.attention(q, k, v, scale=scale, return_lse=True, **given)
+    return _run(q, k, v, scale, given, with_mean)
 
 
 def _lowered(query, key, value, attn_mask):

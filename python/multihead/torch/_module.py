@@ -26,8 +26,8 @@ def _joined(a, b):
 class MultiheadAttention(torch.nn.MultiheadAttention):
     """A drop-in for torch.nn.MultiheadAttention: same arguments, same parameters, same state dict.
 
-    need_weights=True costs one more pass over the scores, not the whole matrix twice. The weights are those before dropout and
-    carry no gradient; everything else does.
+    need_weights=True takes the mean over heads in the same pass, without ever holding the weights of all heads. The weights are
+    those before dropout and carry no gradient; everything else does.
 
     >>> import torch, multihead.torch
     >>> layer = multihead.torch.MultiheadAttention(64, 4, batch_first=True)
@@ -68,10 +68,14 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         reason = why_not(q, k, v, mask)
         if reason is not None:
             raise NotImplementedError(f"MultiheadAttention: {reason}")
-        o, lse = attend(q, k, v, mask, self.dropout if self.training else 0.0, False, None)
+        mean = need_weights and average_attn_weights
+        o, lse, weights = attend(q, k, v, mask, self.dropout if self.training else 0.0, False, None, with_mean=mean)
         B, H, L, D = o.shape
         o = F.linear(o.transpose(1, 2).reshape(B, L, H * D), self.out_proj.weight, self.out_proj.bias)
-        weights = self._weights(q, k, lse, mask, average_attn_weights) if need_weights else None
+        if need_weights and not average_attn_weights:
+            with torch.no_grad():
+                weights = _op.attention_weights(q, k, lse, mask, False, None)
+        weights = None if weights is None else weights.to(q.dtype)
         if not batched:
             return o.squeeze(0), None if weights is None else weights.squeeze(0)
         return (o if self.batch_first else o.transpose(0, 1)), weights
@@ -105,9 +109,3 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
             padding = F.pad(padding, (0, more), value=padding.dtype == torch.bool) if more else padding
             mask = _joined(mask, padding[:, None, None, :])
         return mask
-
-    def _weights(self, q, k, lse, mask, average):
-        with torch.no_grad():
-            if not average:
-                return _op.attention_weights(q, k, lse, mask, False, None).to(q.dtype)
-            return _op.mean_weights(q, k, lse, mask).to(q.dtype)

@@ -17,6 +17,11 @@ def unit(x, also=1):
     return x if x.dim() == 0 or x.stride(-1) in (1, also) or x.shape[-1] <= 1 else x.contiguous()
 
 
+def drawn_seed():
+    """From PyTorch's generator, so that torch.manual_seed is obeyed."""
+    return torch.randint(2**63 - 1, (), dtype=torch.int64)
+
+
 def options_of(mask, causal):
     """The keyword arguments of _core for PyTorch's mask and is_causal."""
     if mask is None:
@@ -166,24 +171,20 @@ def _(info, in_dims, q, k, v, o, lse, d_o, d_lse, mask, seed, dropout, causal, s
     return (*out, torch.stack([each.sum_to_size(shape) for each in d_mask])), (0, 0, 0, 0)
 
 
-# Bytes of weights held at a time by mean_weights. 8 heads, T 2048, two threads: 62 ms with 4 MiB, 70 with 1, 96 with 16
-# (Zen 4, November 2026).
-_BLOCK = 4 << 20
-
-
 @torch.library.custom_op("multihead::mean_weights", mutates_args=(), device_types="cpu")
-def mean_weights(q: Tensor, k: Tensor, lse: Tensor, mask: Tensor | None) -> Tensor:
-    """The mean over heads, (B, L, S), a few rows at a time, so that the weights of all heads are never held together."""
-    q, k, given = unit(q), unit(k), options_of(mask, False)
+def mean_weights(q: Tensor, k: Tensor, lse: Tensor, mask: Tensor | None, causal: bool, scale: float | None) -> Tensor:
+    """The mean over heads, (B, L, S), after a call: a few rows at a time, so that all weights are never held together."""
+    q, k, given = unit(q), unit(k), options_of(mask, causal)
     B, H, L, _ = q.shape
     mean = q.new_empty((B, L, k.shape[2]), dtype=torch.float32)
-    step = max(8, _BLOCK // max(1, 4 * B * H * k.shape[2]))
+    step = max(8, (4 << 20) // max(1, 4 * B * H * k.shape[2]))
     for begin in range(0, L, step):
-        end = min(begin + step, L)
-        torch.mean(_core.attention_weights(q, k, lse, rows=list(range(begin, end)), **given), 1, out=mean[:, begin:end])
+        rows = list(range(begin, min(begin + step, L)))
+        some = _core.attention_weights(q, k, lse, rows=rows, scale=scale, **given)
+        torch.mean(some, 1, out=mean[:, begin : begin + len(rows)])
     return mean
 
 
 @mean_weights.register_fake
-def _(q, k, lse, mask):
+def _(q, k, lse, mask, causal, scale):
     return q.new_empty((q.shape[0], q.shape[2], k.shape[2]), dtype=torch.float32)
