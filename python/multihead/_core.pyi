@@ -163,8 +163,21 @@ def attention_gradients(
     **options: Unpack[Options],
 ) -> tuple[ArrayT | None, ...]: ...
 def attention_mean(q: ArrayT, k: Array, v: Array, **options: Unpack[Options]) -> tuple[ArrayT, ArrayT, ArrayT]: ...
+def plain_backward(
+    q: ArrayT,
+    k: Array,
+    v: Array,
+    o: Array,
+    lse: Array,
+    d_o: Array,
+    causal: bool,
+    scale: float | None,
+    want_q: bool,
+    want_k: bool,
+    want_v: bool,
+) -> tuple[ArrayT | None, ArrayT | None, ArrayT | None] | None: ...
 def plain_attention(
-    q: ArrayT, k: Array, v: Array, causal: bool, scale: float | None, grouped: bool, recording: bool
+    q: ArrayT, k: Array, v: Array, mask: Array | None, causal: bool, scale: float | None, grouped: bool, recording: bool
 ) -> ArrayT | None: ...
 def causal(offset: int | Integers | None = None) -> Mask: ...
 def positions(offset: int | Integers) -> Mask: ...

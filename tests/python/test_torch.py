@@ -321,6 +321,13 @@ def test_the_short_way_and_the_long_way_agree():
     short = mt.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.3)
     assert torch.equal(short, _functional.attend(q, k, v, None, 0.0, True, 0.3)[0])
     assert torch.equal(short, _op.attention(q, k, v, None, None, 0.0, True, 0.3)[0])
+    padding = torch.arange(20) < torch.tensor([[20], [13]])
+    for mask in (padding[:, None, None], torch.randn(4, 20, 20), torch.randn(20, 20).t(), torch.ones(1, 1, dtype=torch.bool)):
+        short = mt.scaled_dot_product_attention(q, k, v, mask)
+        assert torch.equal(short, _functional.attend(q, k, v, mask, 0.0, False, None)[0])
+        leaf = q.clone().requires_grad_()
+        long = mt.scaled_dot_product_attention(leaf, k, v, mask)
+        assert torch.equal(long, short) and long.requires_grad
 
 
 def test_shared_threads_give_the_same_bits_also_in_a_forked_child(in_forked_child):

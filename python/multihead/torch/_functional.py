@@ -106,6 +106,7 @@ class _Attention(torch.autograd.Function):
         o, lse, mean = _run(q, k, v, scale, given, with_mean)
         ctx.save_for_backward(q, k, v, o, lse, mask)
         ctx.rest = dropout, seed, causal, scale
+        ctx.given = given
         ctx.set_materialize_grads(False)
         if with_mean:
             ctx.mark_non_differentiable(mean)
@@ -117,17 +118,17 @@ class _Attention(torch.autograd.Function):
             return (None,) * 9
         q, k, v, o, lse, mask = ctx.saved_tensors
         dropout, seed, causal, scale = ctx.rest
-        if _grad_enabled():
+        wants = ctx.needs_input_grad[:4]
+        if not _grad_enabled():
+            if mask is None and dropout == 0 and d_lse is None:
+                gradients = _core.plain_backward(q, k, v, o, lse, d_o, causal, scale, *wants[:3])
+                if gradients is not None:
+                    return (*gradients, None, *(None,) * 5)
             d_o = torch.zeros_like(o) if d_o is None else d_o
-            seed, wants = torch.tensor(seed), ctx.needs_input_grad[:4]
-            gradients = _Backward.apply(q, k, v, o, lse, d_o, d_lse, mask, seed, dropout, causal, scale, *wants)
-            return (*(g if w else None for g, w in zip(gradients, wants)), *(None,) * 5)
-        given = _op.options_of(mask, causal)
-        if dropout > 0:
-            given.update(dropout=dropout, seed=seed)
+            return (*_op.backward(q, k, v, o, lse, d_o, d_lse, wants, scale, ctx.given), *(None,) * 5)
         d_o = torch.zeros_like(o) if d_o is None else d_o
-        gradients = _op.backward(q, k, v, o, lse, d_o, d_lse, ctx.needs_input_grad[:4], scale, given)
-        return (*gradients, *(None,) * 5)
+        gradients = _Backward.apply(q, k, v, o, lse, d_o, d_lse, mask, torch.tensor(seed), dropout, causal, scale, *wants)
+        return (*(g if w else None for g, w in zip(gradients, wants)), *(None,) * 5)
 
 
 class _Transformed(torch.autograd.Function):
@@ -201,9 +202,10 @@ def scaled_dot_product_attention(
     >>> q.grad.shape
     torch.Size([2, 8, 128, 64])
     """
-    plain = attn_mask is None and dropout_p == 0.0 and type(query) is type(key) is type(value) is Tensor
+    plain = dropout_p == 0.0 and type(query) is type(key) is type(value) is Tensor
+    plain = plain and (attn_mask is None or (type(attn_mask) is Tensor and attn_mask.is_cpu and not is_causal))
     if plain and not _compiling() and not _autocast("cpu") and query.is_cpu and _transforms() is None and _modes() == 0:
-        o = _core.plain_attention(query, key, value, is_causal, scale, enable_gqa, _grad_enabled())
+        o = _core.plain_attention(query, key, value, attn_mask, is_causal, scale, enable_gqa, _grad_enabled())
         if o is not None:
             return o
     if _autocast("cpu"):

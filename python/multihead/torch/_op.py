@@ -86,13 +86,12 @@ def _(q, k, v, o, lse, d_o, d_lse, mask, seed, dropout, causal, scale, wants):
 
 def backward(q, k, v, o, lse, d_o, d_lse, wants, scale, given):
     """(dq, dk, dv, dmask), None where not wanted; the gradient of a mask has the mask's type."""
-    bias = given.pop("bias", None)
     want_q, want_k, want_v, want_bias = wants
     dq, dk, dv, dbias = _core.attention_backward(
-        unit(q), unit(k), unit(v), o, lse, unit(d_o), d_lse, bias=bias, scale=scale,
+        unit(q), unit(k), unit(v), o, lse, unit(d_o), d_lse, scale=scale,
         want_q=want_q, want_k=want_k, want_v=want_v, want_bias=want_bias, **given,
     )
-    return dq, dk, dv, dbias if dbias is None else dbias.to(bias.dtype)
+    return dq, dk, dv, dbias if dbias is None else dbias.to(given["bias"].dtype)
 
 
 def setup_context(ctx, inputs, output):
