@@ -99,6 +99,11 @@ def test_anything_with_dlpack(randn):
     assert isinstance(plain, np.ndarray) and np.array_equal(plain, want)
 
 
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="nanobind's stable ABI begins with Python 3.12")
+def test_one_wheel_serves_later_pythons():
+    assert multihead._core.__file__.endswith(".abi3.so")
+
+
 def test_jax_arrays_come_back_as_jax_arrays(randn):
     jax = pytest.importorskip("jax")
     q, k, v = (jax.numpy.asarray(x) for x in randn(3, 1, 2, 16, 8))
