@@ -119,25 +119,6 @@ bool fits(const Tensor& q, const Tensor& k, const Tensor& v, bool grouped) {
          (q.dtype() == DType::f32 || q.dtype() == DType::bf16 || q.dtype() == DType::f16);
 }
 
-// The gradients (dq, dk, dv) of a plain call; None where there is more to it.
-nb::object plain_backward(nb::handle q_object, nb::handle k_object, nb::handle v_object, nb::handle o_object,
-                          nb::handle lse_object, nb::handle d_o_object, bool causal, nb::handle scale, bool want_q,
-                          bool want_k, bool want_v) {
-  const Array q({kOp, "q"}, q_object), k({kOp, "k"}, k_object), v({kOp, "v"}, v_object), o({kOp, "o"}, o_object),
-      lse({kOp, "lse"}, lse_object), d_o({kOp, "d_o"}, d_o_object);
-  if (d_o.tensor().rank() != 4 || d_o.tensor().stride(3) != 1) return nb::none();
-  AttentionOptions options;
-  if (causal) options.mask = from_torch_causal();
-  if (!scale.is_none()) options.similarity = DotSimilarity{nb::cast<float>(scale)};
-  Wanted dq(want_q, q, q.tensor().dtype()), dk(want_k, k, k.tensor().dtype()), dv(want_v, v, v.tensor().dtype());
-  {
-    const AttentionCall call{q.tensor(), k.tensor(), v.tensor(), {o.tensor(), lse.tensor()}};
-    nb::gil_scoped_release released;
-    attention_backward_into({dq.tensor(), dk.tensor(), dv.tensor()}, call, {d_o.tensor(), {}}, options);
-  }
-  return nb::make_tuple(dq.release(), dk.release(), dv.release());
-}
-
 // Puts PyTorch's attn_mask into the options: bools keep where True, floats are added. False: it takes another way.
 bool take_mask(const Tensor& mask, AttentionOptions& options) {
   if (mask.rank() < 1 || mask.rank() > 4 || (mask.stride(-1) != 1 && mask.stride(-1) != 0 && mask.size(-1) > 1))
@@ -151,6 +132,30 @@ bool take_mask(const Tensor& mask, AttentionOptions& options) {
     return false;
   }
   return true;
+}
+
+// The gradients (dq, dk, dv) of a plain call; None where there is more to it.
+nb::object plain_backward(nb::handle q_object, nb::handle k_object, nb::handle v_object, nb::handle mask_object,
+                          nb::handle o_object, nb::handle lse_object, nb::handle d_o_object, bool causal,
+                          nb::handle scale, bool want_q, bool want_k, bool want_v) {
+  const Array q({kOp, "q"}, q_object), k({kOp, "k"}, k_object), v({kOp, "v"}, v_object), o({kOp, "o"}, o_object),
+      lse({kOp, "lse"}, lse_object), d_o({kOp, "d_o"}, d_o_object);
+  if (d_o.tensor().rank() != 4 || d_o.tensor().stride(3) != 1) return nb::none();
+  AttentionOptions options;
+  std::optional<Array> mask;
+  if (!mask_object.is_none()) {
+    mask.emplace(Site{kOp, "attn_mask"}, mask_object);
+    if (causal || !take_mask(mask->tensor(), options)) return nb::none();
+  }
+  if (causal) options.mask = from_torch_causal();
+  if (!scale.is_none()) options.similarity = DotSimilarity{nb::cast<float>(scale)};
+  Wanted dq(want_q, q, q.tensor().dtype()), dk(want_k, k, k.tensor().dtype()), dv(want_v, v, v.tensor().dtype());
+  {
+    const AttentionCall call{q.tensor(), k.tensor(), v.tensor(), {o.tensor(), lse.tensor()}};
+    nb::gil_scoped_release released;
+    attention_backward_into({dq.tensor(), dk.tensor(), dv.tensor()}, call, {d_o.tensor(), {}}, options);
+  }
+  return nb::make_tuple(dq.release(), dk.release(), dv.release());
 }
 
 // PyTorch's call without dropout, where no gradient is wanted; None where there is more to it.
@@ -203,8 +208,9 @@ void bind_gradients(nb::module_& m) {
       "(dq, dk, dv, dbias, drelative, dsink, dtau, dmix) of a call with all its options; None where not wanted.");
   m.def("plain_attention", plain_attention, "q"_a, "k"_a, "v"_a, "mask"_a.none(), "causal"_a, "scale"_a.none(),
         "grouped"_a, "recording"_a, "PyTorch's call without dropout; None where there is more to it.");
-  m.def("plain_backward", plain_backward, "q"_a, "k"_a, "v"_a, "o"_a, "lse"_a, "d_o"_a, "causal"_a, "scale"_a.none(),
-        "want_q"_a, "want_k"_a, "want_v"_a, "(dq, dk, dv) of such a call; None where there is more to it.");
+  m.def("plain_backward", plain_backward, "q"_a, "k"_a, "v"_a, "mask"_a.none(), "o"_a, "lse"_a, "d_o"_a, "causal"_a,
+        "scale"_a.none(), "want_q"_a, "want_k"_a, "want_v"_a,
+        "(dq, dk, dv) of such a call; None where there is more to it.");
 }
 
 }  // namespace mh::python

@@ -1,4 +1,5 @@
 """Who is compared: each makes, of a cell, a call that can be timed and gives back what it computed."""
+import functools
 import importlib.util
 import math
 
@@ -6,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 import multihead.torch
+import onednn_peer
 
 
 def _calls(function, cell):
@@ -91,13 +93,19 @@ def jax_attention(cell):
 
 
 OTHERS = {"PyTorch math": pytorch_math, "FlexAttention compiled": flex_attention,
-          "ONNX Runtime MultiHeadAttention": onnx_runtime, "JAX dot_product_attention": jax_attention}
-NEEDS = {"ONNX Runtime MultiHeadAttention": "onnxruntime", "JAX dot_product_attention": "jax"}
+          "ONNX Runtime MultiHeadAttention": onnx_runtime, "JAX dot_product_attention": jax_attention,
+          "oneDNN matmul, softmax, matmul": onednn_peer.onednn}
+HERE = {"ONNX Runtime MultiHeadAttention": lambda: importlib.util.find_spec("onnxruntime"),
+        "JAX dot_product_attention": lambda: importlib.util.find_spec("jax"),
+        "oneDNN matmul, softmax, matmul": onednn_peer.library}
 
 
+@functools.cache
 def present():
-    return {name: make for name, make in OTHERS.items()
-            if name not in NEEDS or importlib.util.find_spec(NEEDS[name]) is not None}
+    absent = [name for name, found in HERE.items() if found() is None]
+    for name in absent:
+        print(f"  {name}: not installed", flush=True)
+    return {name: make for name, make in OTHERS.items() if name not in absent}
 
 
 def agree(cell, first, second):

@@ -167,6 +167,7 @@ def plain_backward(
     q: ArrayT,
     k: Array,
     v: Array,
+    mask: Array | None,
     o: Array,
     lse: Array,
     d_o: Array,

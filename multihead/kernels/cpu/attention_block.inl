@@ -180,10 +180,12 @@ inline uint64_t kept_bits(const DenseMask& mask, int64_t b, int64_t h, int64_t i
 // The dense masks of a tile, and whether they keep none, some or all of its pairs.
 inline Pairs load_dense(const Scores& scores, const QueryBlock& q, KeySpan keys, const ScoreRoom& room) {
   const uint64_t inside = keys.end - keys.begin == 64 ? ~uint64_t{0} : (uint64_t{1} << (keys.end - keys.begin)) - 1;
-  uint64_t any = 0, every = inside;
+  uint64_t any = 0, every = inside, bits = inside;
+  bool one_row = true;  // a padding mask says the same of every query
+  for (int m = 0; m < scores.dense_count; ++m) one_row = one_row && scores.dense[m].where.stride[2] == 0;
   for (int r = 0; r < static_cast<int>(q.width()); ++r) {
-    uint64_t bits = inside;
-    for (int m = 0; m < scores.dense_count && r < q.count; ++m)
+    if (r >= q.count || r == 0 || !one_row) bits = inside;
+    for (int m = 0; m < scores.dense_count && r < q.count && (r == 0 || !one_row); ++m)
       bits &= kept_bits(scores.dense[m], q.sequence, q.head, q.first + r, keys);
     if (r < q.count) any |= bits, every &= bits;
     room.kept[r] = static_cast<uint32_t>(bits);

@@ -120,8 +120,8 @@ class _Attention(torch.autograd.Function):
         dropout, seed, causal, scale = ctx.rest
         wants = ctx.needs_input_grad[:4]
         if not _grad_enabled():
-            if mask is None and dropout == 0 and d_lse is None:
-                gradients = _core.plain_backward(q, k, v, o, lse, d_o, causal, scale, *wants[:3])
+            if dropout == 0 and d_lse is None and not wants[3]:
+                gradients = _core.plain_backward(q, k, v, mask, o, lse, d_o, causal, scale, *wants[:3])
                 if gradients is not None:
                     return (*gradients, None, *(None,) * 5)
             d_o = torch.zeros_like(o) if d_o is None else d_o
