@@ -26,15 +26,28 @@ def test_a_part_of_the_comparison(tmp_path):
 
 
 @pytest.fixture
-def tile_leaves(tmp_path):
+def modules(monkeypatch):
+    """The scripts of bench/compare can be imported."""
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+
+
+@pytest.fixture
+def tile_leaves(tmp_path, modules):
     if os.uname().machine != "x86_64" or shutil.which("cc") is None:
         pytest.skip("tile_leaves.c needs x86-64 and a C compiler")
-    sys.path.insert(0, str(SCRIPT.parent))
-    try:
-        import tile_leaves as module
-    finally:
-        sys.path.pop(0)
+    import tile_leaves as module
     return module.build(tmp_path)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_onednn_agrees_where_it_is_installed(modules, causal):
+    import onednn_peer
+    import torch
+    if onednn_peer.library() is None:
+        pytest.skip("oneDNN 2 is not installed (Debian: libdnnl-dev)")
+    q, k, v = torch.randn(3, 2, 3, 40, 16)
+    want = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+    assert torch.allclose(onednn_peer.Call(q, k, v, causal)(), want, atol=1e-5)
 
 
 def test_hidden_leaves_are_filled_in_and_others_left(tile_leaves):
