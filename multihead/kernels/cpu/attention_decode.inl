@@ -103,6 +103,7 @@ inline void attention_decode(const AttentionForwardArgs& a) {
     const int64_t units = count * heads, each = units_per_task(a);
     parallel_for((units + each - 1) / each, [&](int64_t task) {
       for (int64_t n = task * each; n < smaller(units, (task + 1) * each); ++n) {
+        if (n % heads == 0) touch_sequence(plan, a, n / heads);
         if (a.sequences.data[n / heads].q_len > 0) whole_unit(plan, decode_unit(a, n / heads, n % heads));
       }
     });

@@ -44,6 +44,25 @@ HWY_INLINE void copy_row(const float* from, int64_t width, float* to) {
   for (int64_t d = 0; d < width; d += kLanes) hn::Store(hn::LoadU(f32, from + d), f32, to + d);
 }
 
+// Reads a byte of every line of a sequence's keys and values where all heads of a key lie together. A batch of translations
+// has more of them than the third cache holds: in the order of memory the hardware brings them, head by head a core waits
+// (Zen 4, ten keys out of DRAM: 240 against 550 ns a head; with prefetch instructions 440).
+inline void touch_sequence(const DecodePlan& plan, const AttentionForwardArgs& a, int64_t b) {
+  const Sequence& sequence = a.sequences.data[b];
+  const auto together = [](const View& x) { return x.stride[1] >= 0 && x.stride[1] < x.stride[2]; };
+  if (!plan.plain || a.kv.pages || sequence.k_len > kShortKeys || !together(a.kv.k) || !together(a.kv.v)) return;
+  const auto touch = [&](const View& x, int64_t j) {
+    const int64_t at = sequence.batch * x.stride[0] + (sequence.k_begin + j) * x.stride[2];
+    const volatile float* row = static_cast<const float*>(x.data) + at;
+    const int64_t end = (x.size[1] - 1) * x.stride[1] + x.size[3];
+    for (int64_t n = 0; n < end; n += 16) static_cast<void>(row[n]);
+  };
+  for (int64_t j = 0; j < sequence.k_len; ++j) {
+    touch(a.kv.k, j);
+    touch(a.kv.v, j);
+  }
+}
+
 // Whether the unit could go the short way; else nothing was written.
 inline bool short_unit(const DecodePlan& plan, const DecodeUnit& u) {
   const AttentionForwardArgs& a = *u.args;
