@@ -12,7 +12,7 @@ namespace mh {
 // that is kept and trying again.
 void* take_bytes(size_t bytes);
 // Keeps the block, or gives it back to the system where blocks in use and kept would come to more than 5/4 of the most
-// that was ever in use at once.
+// that was ever in use at once, even without those of sizes nobody asks for any more.
 void give_bytes(void* data, size_t bytes);
 
 // Gives all that is kept back to the system.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <thread>
 #include <vector>
@@ -49,6 +50,20 @@ TEST(MemoryCache, HoldsNoMoreThanAQuarterBeyondWhatWasInUse) {
   EXPECT_GT(use.kept, 0);
   release_kept_memory();
   EXPECT_EQ(memory_use().kept, 0);
+}
+
+TEST(MemoryCache, SizesNobodyAsksForGiveWay) {
+  if (!kKeeps) GTEST_SKIP() << "nothing is kept under AddressSanitizer";
+  release_kept_memory();
+  const int64_t most = std::max<int64_t>(memory_use().peak, 1 << 20) / 4;  // as many floats fill what may be kept
+  empty({most});
+  const int64_t filled = memory_use().kept;
+  empty({most / 2});
+  EXPECT_EQ(memory_use().kept, filled);  // no room beside the other
+  for (int n = 0; n < 10000; ++n) empty({1000});
+  const void* first = empty({most / 2}).view().data;
+  EXPECT_LT(memory_use().kept, filled);
+  EXPECT_EQ(empty({most / 2}).view().data, first);
 }
 
 TEST(MemoryCache, ThreadsMayShareIt) {
