@@ -117,10 +117,10 @@ void advance(const Job& job, std::vector<detail::Sampler>& samplers, const Tenso
 }
 
 template <class Writer>
-void write_batch(const Job& job, const Sources& sources, int64_t longest, std::vector<Writer>& writers) {
+void write_batch(const Job& job, const Sources& sources, int64_t room, std::vector<Writer>& writers) {
   Pass pass = Pass::inference(job.compute);
   const Memory memory = job.model.encode(token_batch(sources), pass);
-  DecoderState state = job.model.begin(memory, job.width, longest, pass);
+  DecoderState state = job.model.begin(memory, room, pass);
   Rows rows{.ids = std::vector<int32_t>(sources.size(), job.model.config().begin),
             .parents = {},
             .counts = std::vector<int64_t>(sources.size(), 1)};
@@ -141,14 +141,14 @@ void for_batches(size_t count, const Body& body) {
   for (size_t n = 0; n < count; ++n) body(static_cast<int64_t>(n));
 }
 
-// The most tokens that the sentences of a batch may write. Every batch takes room for as many: then it is the same
-// memory again, and none of it comes by page faults (Zen 4, greedy: 8 of 100 of the time).
-int64_t most_keys(const std::vector<std::vector<int64_t>>& batches, const std::vector<int64_t>& limits) {
+// The most room that a batch needs. Every batch takes as much: then it is the same memory again, and none of it comes
+// by page faults (Zen 4, greedy: 8 of 100 of the time).
+int64_t most_room(const std::vector<std::vector<int64_t>>& batches, int64_t width, const std::vector<int64_t>& limits) {
   int64_t most = 0;
   for (const auto& batch : batches) {
     int64_t longest = 0;
     for (const int64_t sentence : batch) longest = std::max(longest, limits[static_cast<size_t>(sentence)]);
-    most = std::max(most, longest * static_cast<int64_t>(batch.size()));
+    most = std::max(most, Transformer::room(static_cast<int64_t>(batch.size()), width, longest));
   }
   return most;
 }
@@ -167,7 +167,7 @@ std::vector<std::vector<Hypothesis>> write_all(const Job& job, const Sources& so
   }
   const int64_t pieces = std::clamp<int64_t>(tokens * job.width / kFewestTokens, 1, kPiecesPerThread * threads());
   const auto batches = detail::cut_batches(lengths, job.width, budget, pieces);
-  const int64_t room = most_keys(batches, limits);
+  const int64_t room = most_room(batches, job.width, limits);
   std::vector<std::vector<Hypothesis>> results(sources.size());
   for_batches(batches.size(), [&](int64_t n) {
     const std::vector<int64_t>& batch = batches[static_cast<size_t>(n)];
@@ -178,7 +178,7 @@ std::vector<std::vector<Hypothesis>> write_all(const Job& job, const Sources& so
       own.back().push_back(job.model.config().end);
       writers.push_back(make(sentence, limits[static_cast<size_t>(sentence)]));
     }
-    write_batch(job, own, room / static_cast<int64_t>(batch.size()), writers);
+    write_batch(job, own, room, writers);
     for (size_t b = 0; b < batch.size(); ++b) results[static_cast<size_t>(batch[b])] = writers[b].results();
   });
   return results;

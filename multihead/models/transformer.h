@@ -75,9 +75,10 @@ class Transformer {
   TopK top_tokens(const Tensor& rows, int64_t k) const;
   CrossEntropy loss(const PairBatch& batch, Pass& pass, float smoothing) const;
 
-  // Room for writing up to `longest` tokens for every sentence of the memory, with up to `width` hypotheses each;
-  // begins with one.
-  DecoderState begin(const Memory& memory, int64_t width, int64_t longest, Pass& pass) const;
+  // Keys that up to `width` hypotheses of up to `longest` tokens take for each of so many sentences.
+  static int64_t room(int64_t sentences, int64_t width, int64_t longest);
+  // One hypothesis, still empty, for every sentence of the memory, and room for so many keys of all of them.
+  DecoderState begin(const Memory& memory, int64_t room, Pass& pass) const;
   // One token further: `ids` are the last tokens of the hypotheses; rows (hypotheses, C) before the output projection.
   Tensor step_rows(DecoderState& state, const std::vector<int32_t>& ids, Pass& pass) const;
   // The same with the projection: logits (hypotheses, V) of the next token.

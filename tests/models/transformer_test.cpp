@@ -79,7 +79,7 @@ TEST_P(Positions, StepsGiveTheRowsOfTheWholePass) {
     const std::vector<std::vector<int32_t>> written{{1, 10, 11, 12, 13}, {1, 20, 21, 22, 23}, {1, 30, 31, 32, 33}};
     const TokenBatch input = token_batch(written);
     const Tensor whole = model.logits(model.decode(input, memory, pass));
-    DecoderState state = model.begin(memory, 2, 20, pass);
+    DecoderState state = model.begin(memory, Transformer::room(3, 2, 20), pass);
     for (size_t t = 0; t < 5; ++t) {
       const Tensor logits = model.step(state, {written[0][t], written[1][t], written[2][t]}, pass);
       for (int64_t b = 0; b < 3; ++b) {
@@ -102,7 +102,7 @@ TEST_P(Positions, ChosenHypothesesGoOnFromTheirParents) {
   const Transformer model(config, std::make_shared<ParamStore>());
   Pass pass = Pass::inference();
   const Memory memory = model.encode(token_batch({{5, 6, 7, 2}, {9, 2}}), pass);
-  DecoderState state = model.begin(memory, 2, 20, pass);
+  DecoderState state = model.begin(memory, Transformer::room(2, 2, 20), pass);
   model.step(state, {1, 1}, pass);
   state.choose({1, 1}, {0, 2});  // the first sentence is done, the second has two
   model.step(state, {20, 30}, pass);
