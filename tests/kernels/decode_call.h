@@ -301,6 +301,7 @@ inline Row expected(const Call& c, int64_t b, int64_t h, int64_t i) {
   }
   if (top == row.lse) return row;
   double sum = c.setup.sink ? std::exp(c.sink[static_cast<size_t>(h)] - top) : 0, most = 0;
+  std::vector<double> sizes(static_cast<size_t>(width));
   for (int64_t j = 0; j < length; ++j) {
     const double p = std::exp(s[static_cast<size_t>(j)] - top);
     if (p == 0) continue;
@@ -309,6 +310,7 @@ inline Row expected(const Call& c, int64_t b, int64_t h, int64_t i) {
     const double scale = c.v_scale ? c.v_scale.get(c.key_at(c.v_scale, b, key_head, j)) : 1;
     for (int64_t d = 0; d < width; ++d) {
       row.o[static_cast<size_t>(d)] += p * scale * c.v.get(at + d);
+      sizes[static_cast<size_t>(d)] += p * std::fabs(c.v.get(at + d));
       most = std::max(most, std::fabs(scale * c.v.get(at + d)));
     }
   }
@@ -317,6 +319,9 @@ inline Row expected(const Call& c, int64_t b, int64_t h, int64_t i) {
   const double unit = std::ldexp(1.0, -24);
   row.s_error = unit * (16 + std::sqrt(static_cast<double>(c.setup.key_width))) * largest + 16 * unit;
   row.o_error = most * (2 * row.s_error + unit * (16 + std::sqrt(static_cast<double>(length))));
+  // Where all is bf16, so may the weights be.
+  if (c.setup.query == DType::bf16 && c.setup.cache == DType::bf16)
+    row.o_error += 0x1p-9 * *std::max_element(sizes.begin(), sizes.end()) / sum;
   return row;
 }
 

@@ -95,14 +95,17 @@ TEST(Decode, EveryWidthReadsItsRowsOnly) {
     for (const int64_t width : widths) {
       for (const DType cache : {DType::f32, DType::bf16, DType::f16, DType::i8}) {
         for (const int64_t group : {1, 3, 8}) {
-          Call c = make({.lengths = {21},
-                         .group = group,
-                         .key_width = width,
-                         .value_width = 513 - width,
-                         .cache = cache,
-                         .gap = width % 3});
-          c.run(table);
-          expect_right(c, rung + ", width " + std::to_string(width) + ", " + std::string(name(cache)));
+          for (const DType query : {DType::f32, DType::bf16}) {
+            Call c = make({.lengths = {21},
+                           .group = group,
+                           .key_width = width,
+                           .value_width = 513 - width,
+                           .cache = cache,
+                           .query = query,
+                           .gap = width % 3});
+            c.run(table);
+            expect_right(c, rung + ", width " + std::to_string(width) + ", " + std::string(name(cache)));
+          }
         }
       }
     }
@@ -167,6 +170,7 @@ TEST(Decode, BitEqualForAnyCompanionsInTheGroup) {
 TEST(Decode, PagedEqualsContiguous) {
   on_every_rung([](const std::string& rung, const kernels::Table& table) {
     for (const DType cache : {DType::f32, DType::bf16, DType::f16, DType::i8}) {
+      const DType query = cache == DType::bf16 ? DType::bf16 : DType::f32;
       for (const int64_t page : {1, 7, 16}) {
         for (const int64_t width : {20, 64}) {
           Call paged = make({.lengths = {530, 3, 0, 70},
@@ -175,13 +179,15 @@ TEST(Decode, PagedEqualsContiguous) {
                              .key_width = width,
                              .value_width = 64,
                              .cache = cache,
+                             .query = query,
                              .page = page});
           Call plain = make({.lengths = {530, 3, 0, 70},
                              .key_heads = 2,
                              .group = 3,
                              .key_width = width,
                              .value_width = 64,
-                             .cache = cache});
+                             .cache = cache,
+                             .query = query});
           plain.q = paged.q;
           for (int64_t b = 0; b < 4; ++b) {
             for (int64_t h = 0; h < 2; ++h) {

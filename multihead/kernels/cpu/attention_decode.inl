@@ -4,11 +4,21 @@
 // Each stands on the one before.
 #include "multihead/kernels/cpu/attention_decode_rows.inl"
 
+#include "multihead/kernels/cpu/attention_decode_dot.inl"
+
+#include "multihead/kernels/cpu/attention_decode_add.inl"
+
 #include "multihead/kernels/cpu/attention_decode_scores.inl"
 
 #include "multihead/kernels/cpu/attention_decode_chunk.inl"
 
 #include "multihead/kernels/cpu/attention_decode_short.inl"
+
+#if defined(MH_PAIR_PRODUCTS)
+#include "multihead/kernels/cpu/attention_decode_pairs.inl"
+
+#include "multihead/kernels/cpu/attention_decode_bytes.inl"
+#endif
 
 namespace decode {
 
@@ -67,8 +77,13 @@ inline DecodePlan decode_plan(const AttentionForwardArgs& a) {
   plan.dot = dot_run_of(a.kv.k.dtype);
   plan.add = add_run_of(a.kv.v.dtype);
   plan.finite = rows_finite_of(a.kv.v.dtype);
+  plan.query = query_row;
   plan.marks = a.scores.q_documents || a.scores.dense_count > 0;
   plan.plain = is_plain(a);
+#if defined(MH_PAIR_PRODUCTS)
+  use_pairs(a, plan);
+  use_bytes(a, plan);
+#endif
   const int64_t group = a.q.size[1] / a.kv.k.size[1];
   int64_t rows = 0;
   for (int64_t b = 0; b < a.sequences.count; ++b) rows = larger(rows, group * a.sequences.data[b].q_len);

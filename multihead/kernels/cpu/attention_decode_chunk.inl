@@ -33,12 +33,30 @@ inline RowsFinite rows_finite_of(DType t) {
   }
 }
 
+template <class T>
+void read_query(const T* q, const RowShape& shape, float* to) {
+  int64_t d = 0;
+  for (; d + kLanes <= in_place(shape); d += kLanes) hn::Store(load_widened(q + d), f32, to + d);
+  for (; d < shape.width; ++d) to[place_of(shape, d)] = widen(q[d]);
+}
+
+inline void query_row(const View& q, int64_t at, const RowShape& shape, float* to) {
+  if (q.dtype == DType::f32) read_query(static_cast<const float*>(q.data) + at, shape, to);
+  if (q.dtype == DType::bf16) read_query(static_cast<const bf16*>(q.data) + at, shape, to);
+  if (q.dtype == DType::f16) read_query(static_cast<const f16*>(q.data) + at, shape, to);
+}
+
 // What all tasks of a call share. A partial is o (rows, padded width), then each row's max and sum.
 struct DecodePlan {
   RowShape k, v;
   DotRun dot = nullptr;
   AddRun add = nullptr;
   RowsFinite finite = nullptr;  // null: an i8 cache holds nothing else
+  // A row of q as `dot` wants it, in plan.k.padded() floats; what `add` wants made of the weights of a block (null: nothing);
+  // and o from what it adds up in three integers for each element (null: it adds to o itself).
+  void (*query)(const View& q, int64_t at, const RowShape& shape, float* to) = nullptr;
+  void (*weights)(int64_t keys, float* p) = nullptr;
+  void (*gather)(const RowShape& shape, const float* p, const int32_t* sums, float* o) = nullptr;
   bool marks = false;           // masks beyond the reach of a row
   bool plain = false;           // nothing between q · k and the softmax: attention_decode_short.inl
   int64_t partial = 0;          // floats
@@ -65,13 +83,6 @@ HWY_INLINE void visit_runs(const DecodeUnit& u, const View& x, int64_t from, int
   }
 }
 
-template <class T>
-void read_query(const T* q, const RowShape& shape, float* to) {
-  const int64_t straight = in_place(shape);
-  widen_row(q, straight, 1.0f, to);
-  for (int64_t d = straight; d < shape.width; ++d) to[place_of(shape, d)] = widen(q[d]);
-}
-
 // One task: the rows of a unit against the keys of one chunk.
 class DecodeChunk {
  public:
@@ -81,6 +92,7 @@ class DecodeChunk {
     q_ = scratch.take<float>(u_.rows * width);
     s_ = scratch.take<float>(u_.rows * kStrip);
     keep_ = scratch.take<uint8_t>(u_.rows * kDecodeBlock);
+    if (plan.gather) sums_ = scratch.take<int32_t>(u_.rows * 3 * plan.v.padded());
     room_ = scratch.take<char>(kDecodeBlock * 2 * kLanes * 4);
     memset(q_, 0, static_cast<size_t>(u_.rows * width) * sizeof(float));
     for (int64_t r = 0; r < u_.rows; ++r) read_row(r, q_ + r * width);
@@ -110,7 +122,7 @@ class DecodeChunk {
   // The lanes of the overlapping last unit that the one before does not hold, as bits.
   static void mark_new_lanes(const RowShape& shape, float* lanes) {
     const uint32_t all = ~0u;
-    memset(lanes, 0, 2 * kLanes * sizeof(float));
+    memset(lanes, 0, kMostUnit * sizeof(float));
     for (int64_t d = shape.full * shape.unit; d < shape.width; ++d) {
       memcpy(lanes + place_of(shape, d) % shape.unit, &all, sizeof all);
     }
@@ -121,9 +133,7 @@ class DecodeChunk {
   void read_row(int64_t r, float* to) {
     const View& q = u_.args->q;
     const int64_t at = offset_of(q, u_.sequence->batch, u_.row[r].head, u_.sequence->q_begin + u_.row[r].query, 0);
-    if (q.dtype == DType::f32) read_query(static_cast<const float*>(q.data) + at, plan_.k, to);
-    if (q.dtype == DType::bf16) read_query(static_cast<const bf16*>(q.data) + at, plan_.k, to);
-    if (q.dtype == DType::f16) read_query(static_cast<const f16*>(q.data) + at, plan_.k, to);
+    plan_.query(q, at, plan_.k, to);
   }
 
   void block(int64_t j, int64_t keys, int64_t end) {
@@ -155,10 +165,16 @@ class DecodeChunk {
       dropped |= note_dropped(r, keys);
       shrink[r] = row_[r].take(s, keys);
       if (quantised) weigh(r, keys);
+      if (plan_.weights) plan_.weights(keys, s);
     }
     shrink_rows(shrink, u_.rows, plan_.v.padded(), o_);
     if (j + keys < end) fetch_start(kv.k, j + keys);
+    const int64_t width = plan_.v.padded();
+    if (sums_) memset(sums_, 0, static_cast<size_t>(u_.rows * 3 * width) * sizeof(int32_t));
     visit_runs(u_, kv.v, j, j + keys, [&](const Run& run, int64_t n) { add(widened(plan_.v, run), n, dropped); });
+    for (int64_t r = 0; sums_ && r < u_.rows; ++r) {
+      plan_.gather(plan_.v, s_ + r * kStrip, sums_ + r * 3 * width, o_ + r * width);
+    }
   }
 
   // Asks for the first lines of a stream before the other one is left, so that it starts without a wait.
@@ -170,7 +186,11 @@ class DecodeChunk {
 
   void read_scales(const View& scales, int64_t j, int64_t keys, float* to) {
     visit_runs(u_, scales, j, j + keys, [&](const Run& run, int64_t n) {
-      for (int64_t k = 0; k < run.count; ++k) memcpy(to + n + k, run.row + k * run.stride, sizeof(float));
+      if (run.stride == sizeof(float)) {
+        memcpy(to + n, run.row, static_cast<size_t>(run.count) * sizeof(float));
+      } else {
+        for (int64_t k = 0; k < run.count; ++k) memcpy(to + n + k, run.row + k * run.stride, sizeof(float));
+      }
     });
     for (int64_t n = keys; n < round_up(keys, kLanes); ++n) to[n] = 0;
   }
@@ -212,7 +232,7 @@ class DecodeChunk {
   // row by row over what is kept.
   void add(const Run& run, int64_t n, bool dropped) {
     if (!dropped || !plan_.finite || plan_.finite(plan_.v, run)) {
-      plan_.add(plan_.v, run, s_ + n, u_.rows, o_);
+      plan_.add(plan_.v, run, s_ + n, u_.rows, sums_ ? reinterpret_cast<float*>(sums_) : o_);
       return;
     }
     for (int64_t r = 0; r < u_.rows; ++r) {
@@ -232,11 +252,12 @@ class DecodeChunk {
   float* o_;
   float* q_;
   char* room_;
+  int32_t* sums_ = nullptr;  // of a block, where plan.gather asks for them
   DecodeRow row_[kDecodeMostRows];
   bool whole_[kDecodeMostRows], partial_[kDecodeMostRows];
   uint8_t* keep_;  // (rows, kDecodeBlock)
   float* s_;       // (rows, kStrip): scores, then weights
-  HWY_ALIGN float head_[2 * kLanes];
+  HWY_ALIGN float head_[kMostUnit];
   HWY_ALIGN float key_scale_[kDecodeBlock], value_scale_[kDecodeBlock];
 };
 
