@@ -1,6 +1,5 @@
 // The AMX rung over its tiles: every body in order, and which calls it takes.
 
-#include "multihead/kernels/cpu/tile.inl"
 #include "multihead/kernels/cpu/tile_pack.inl"
 #include "multihead/kernels/cpu/tile_gemm.inl"
 #include "multihead/kernels/cpu/attention_amx_keys.inl"

@@ -109,8 +109,10 @@ using ForwardTileChunk = void (*)(const AttentionForwardArgs&, const TileSizes&,
 
 template <class Tiles>
 ForwardTileChunk<Tiles> forward_tile_chunk_for(const TileSizes& t) {
+  if constexpr (!Tiles::kWholeSums) {
   if (t.across_k == 2 && t.across_v == 2) return forward_tile_chunk<Tiles, 2, 2, 2>;
   if (t.across_k == 4 && t.across_v == 4) return forward_tile_chunk<Tiles, 4, 4, 1>;
+  }
   return t.across_v <= 2 ? forward_tile_chunk<Tiles, 0, 0, 2> : forward_tile_chunk<Tiles, 0, 0, 1>;
 }
 

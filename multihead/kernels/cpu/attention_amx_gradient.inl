@@ -143,6 +143,8 @@ HWY_INLINE void multiply_lanes_part(Tiles& tiles, const uint32_t* left, const ui
 template <int N, int kParts, class Tiles, class Beat>
 HWY_INLINE void multiply_lanes(Tiles& tiles, const uint32_t* left, const uint32_t* right, int64_t parts, float* out, Beat& beat) {
   static_assert(kParts == 0 || kParts == 2 || kParts == 4);
+  if constexpr (Tiles::kWholeSums) return sum_lanes(tiles, left, right, parts, out);
+  else {
   multiply_lanes_part<N, kParts, true>(tiles, left, right, parts, beat);
   if constexpr (kParts >= 2) multiply_lanes_part<N + 4, kParts, false>(tiles, left + kTileFloats, right + kSlotWords, parts, beat);
   if constexpr (kParts >= 4) {
@@ -156,11 +158,14 @@ HWY_INLINE void multiply_lanes(Tiles& tiles, const uint32_t* left, const uint32_
   tiles.template store<1>(out + 16, kScoreBytes);
   tiles.template store<2>(out + 16 * kTileQueries, kScoreBytes);
   tiles.template store<3>(out + 16 * kTileQueries + 16, kScoreBytes);
+  }
 }
 
 // sums (32 × 32 as four tiles, `below` words to the lower two) += Σ_n left(n) · right(n); step(n) gives the operands of one 32.
 template <class Tiles, class Step>
 HWY_INLINE void add_tiles(Tiles& tiles, float* sums, int64_t below, int64_t steps, Step step) {
+  if constexpr (Tiles::kWholeSums) return tiles.template sum<true>({sums, 16, kTileFloats, below}, steps, step);
+  else {
   tiles.template load<0>(sums);
   tiles.template load<1>(sums + kTileFloats);
   tiles.template load<2>(sums + below);
@@ -181,6 +186,7 @@ HWY_INLINE void add_tiles(Tiles& tiles, float* sums, int64_t below, int64_t step
   tiles.template store<1>(sums + kTileFloats);
   tiles.template store<2>(sums + below);
   tiles.template store<3>(sums + below + kTileFloats);
+  }
 }
 
 // dk or dv of 64 keys += left (p or ds of the blocks in `blocks`) · pairs of q or d_o rows. sums: tiles[key / 16][column / 32][even, odd];

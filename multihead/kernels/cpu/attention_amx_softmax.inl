@@ -84,6 +84,17 @@ struct Slices {
   }
 };
 
+// 32 rows of a left operand times 32 lanes, `parts` times 32 deep: out (32, 32), on tiles that keep whole sums.
+template <class Tiles>
+HWY_NOINLINE void sum_lanes(Tiles& tiles, const uint32_t* left, const uint32_t* right, int64_t parts, float* out) {
+  tiles.template sum<false>({out, kTileQueries, 16, 16 * kTileQueries}, parts,
+                            [&](int64_t n, const uint32_t*& upper, const uint32_t*& lower, const uint32_t*& b) HWY_ATTR __attribute__((always_inline)) {
+    upper = left + n * kTileFloats;
+    lower = upper + parts * kTileFloats;
+    b = right + n * kSlotWords;
+  });
+}
+
 // Slices [kFrom, kTo) of a vector work, unrolled.
 template <int kFrom, int kTo, class Work>
 HWY_INLINE void slices_between(Work& work) {

@@ -111,6 +111,26 @@ struct ForwardPipe {
     tiles.template store<3>(o + 3 * kTileFloats);
   }
 
+  // As multiply, on tiles that keep whole sums.
+  template <bool kScores, bool kValues>
+  HWY_INLINE void multiply_whole(const TileStep& next, float* s_next, const ValueWork& work) {
+    if constexpr (kScores) {
+      for (int64_t group = 0; group < NC; ++group)
+        sum_lanes(tiles, next.k + group * 2 * across_k() * kTileFloats, state.words, across_k(), s_next + group * 32 * kTileQueries);
+    }
+    if constexpr (kValues) {
+      for (int64_t unit = work.unit; unit < work.unit + work.units; ++unit) sum_values(work, unit);
+    }
+  }
+  HWY_NOINLINE void sum_values(const ValueWork& work, int64_t unit) {
+    tiles.template sum<true>({state.o + unit * 4 * kTileFloats, 16, kTileFloats, 2 * kTileFloats}, work.slots,
+                             [&](int64_t n, const uint32_t*& upper, const uint32_t*& lower, const uint32_t*& right) HWY_ATTR __attribute__((always_inline)) {
+      upper = work.v[n] + unit * 2 * kTileFloats;
+      lower = upper + kTileFloats;
+      right = work.p + n * kSlotWords;
+    });
+  }
+
   // Scores of `next`, then values of `work`, which beside a softmax is always a whole block.
   template <bool kScores, bool kValues, bool kWhole, class Beat>
   HWY_INLINE void multiply(const TileStep& next, float* s_next, const ValueWork& work, Beat& beat) {
@@ -133,6 +153,8 @@ struct ForwardPipe {
   HWY_NOINLINE void step(const TileStep& next, float* s_next, float factor, const float* s_now, uint32_t* p, const ValueWork& work) {
     Slices slices(state, factor, s_now, p);
     if constexpr (!kScores && !kValues) {
+    } else if constexpr (Tiles::kWholeSums) {
+      multiply_whole<kScores, kValues>(next, s_next, work);
     } else if constexpr (KS == 0) {
       const int64_t products = (kScores ? 4 * NC * across_k() : 0) + (kValues ? 16 * work.units : 0);
       Paced<Slices, kSlices> beat(slices, static_cast<int>(products));
@@ -145,14 +167,24 @@ struct ForwardPipe {
   }
 
   HWY_NOINLINE void first_scores(const TileStep& next, float* s) {
-    Alone beat;
-    multiply<true, false, false>(next, s, {}, beat);
+    if constexpr (Tiles::kWholeSums) {
+      multiply_whole<true, false>(next, s, {});
+    } else {
+      Alone beat;
+      multiply<true, false, false>(next, s, {}, beat);
+    }
   }
 
   // All units of `work` that are left.
   HWY_NOINLINE void drain(ValueWork& work) {
-    Alone beat;
-    for (; work.unit < work.units; ++work.unit) multiply_values<0, false>(work, work.unit, nullptr, beat);
+    for (; work.unit < work.units; ++work.unit) {
+      if constexpr (Tiles::kWholeSums) {
+        sum_values(work, work.unit);
+      } else {
+        Alone beat;
+        multiply_values<0, false>(work, work.unit, nullptr, beat);
+      }
+    }
   }
 
   // Does lanes' sums past kLargestSum again with a higher reference.

@@ -62,12 +62,12 @@ HWY_INLINE V add_products(V sum, float a, V w) { return hn::MulAdd(hn::Set(f32, 
 HWY_INLINE V words_at(const float* at) { return hn::LoadU(f32, at); }
 HWY_INLINE int64_t word_steps(const float*, int64_t depth) { return depth; }
 #if defined(MH_PAIR_PRODUCTS)
-using Pairs = hn::Vec<hn::ScalableTag<uint32_t>>;
-HWY_INLINE V add_products(V sum, uint32_t a, Pairs w) {
+using PairWords = hn::Vec<hn::ScalableTag<uint32_t>>;
+HWY_INLINE V add_products(V sum, uint32_t a, PairWords w) {
   return V{_mm512_dpbf16_ps(sum.raw, (__m512bh)_mm512_set1_epi32(static_cast<int>(a)), (__m512bh)w.raw)};
 }
 HWY_INLINE int64_t word_steps(const uint32_t*, int64_t depth) { return steps_of<bf16>(depth); }
-HWY_INLINE Pairs words_at(const uint32_t* at) { return hn::LoadU(hn::ScalableTag<uint32_t>(), at); }
+HWY_INLINE PairWords words_at(const uint32_t* at) { return hn::LoadU(hn::ScalableTag<uint32_t>(), at); }
 #endif
 
 template <class Row, class Words, int R, int N>

@@ -22,9 +22,9 @@ HWY_INLINE V stream_words(float, const T* w, int64_t, int64_t, int64_t columns) 
   return load_some(w, columns);
 }
 #if defined(MH_PAIR_PRODUCTS)
-HWY_INLINE Pairs stream_words(uint32_t, const bf16* w, int64_t apart, int64_t rows, int64_t columns) {
+HWY_INLINE PairWords stream_words(uint32_t, const bf16* w, int64_t apart, int64_t rows, int64_t columns) {
   const hn::ScalableTag<uint32_t> u32;
-  const Pairs early = hn::ShiftRight<16>(hn::BitCast(u32, load_some(w, columns)));
+  const PairWords early = hn::ShiftRight<16>(hn::BitCast(u32, load_some(w, columns)));
   return rows > 1 ? hn::Or(early, hn::BitCast(u32, load_some(w + apart, columns))) : early;
 }
 #endif

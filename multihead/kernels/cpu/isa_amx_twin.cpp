@@ -9,6 +9,7 @@ namespace mh::kernels {
 namespace {
 
 #include "multihead/kernels/cpu/attention_fma.inl"
+#include "multihead/kernels/cpu/tile.inl"
 #include "multihead/kernels/cpu/attention_amx.inl"
 #include "multihead/kernels/cpu/turn.inl"
 #include "multihead/kernels/cpu/gemm_pack.inl"

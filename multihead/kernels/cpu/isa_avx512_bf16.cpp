@@ -11,9 +11,10 @@ static_assert(HWY_TARGET == HWY_AVX3,
 namespace mh::kernels {
 namespace {
 
-#include "multihead/kernels/cpu/vector_math.inl"
-#include "multihead/kernels/cpu/microkernel.inl"
-#include "multihead/kernels/cpu/transpose.inl"
+#include "multihead/kernels/cpu/attention_fma.inl"
+#include "multihead/kernels/cpu/tile.inl"
+#include "multihead/kernels/cpu/tile_pairs.inl"
+#include "multihead/kernels/cpu/attention_amx.inl"
 #include "multihead/kernels/cpu/turn.inl"
 #include "multihead/kernels/cpu/gemm_pack.inl"
 #include "multihead/kernels/cpu/activation_math.inl"
@@ -37,7 +38,7 @@ Table avx512_bf16::refine(Table below) {
   gemm_below = below.gemm.run;
   below.gemm.run = gemm;
   below.pair_peak.run = pair_loop;
-  return below;
+  return AmxAttention<PairTiles>::refine(below);
 }
 
 }  // namespace mh::kernels

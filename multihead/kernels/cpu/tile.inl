@@ -9,6 +9,8 @@ inline constexpr int64_t kTileFloats = 256;
 // g++ 12's intrinsics lack memory dependencies (stores before a tile load may sink below it), hence the asm.
 class HardwareTiles {
  public:
+  static constexpr bool kWholeSums = false;
+
   HardwareTiles() {
     // Palette 1 is written down: it cannot be read where a hypervisor hides CPUID leaf 0x1D.
     struct alignas(64) {
@@ -77,6 +79,8 @@ class HardwareTiles {
 
 class SoftwareTiles {
  public:
+  static constexpr bool kWholeSums = false;
+
   SoftwareTiles() = default;
   SoftwareTiles(const SoftwareTiles&) = delete;
   SoftwareTiles& operator=(const SoftwareTiles&) = delete;
