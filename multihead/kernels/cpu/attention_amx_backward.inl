@@ -53,7 +53,7 @@ inline TileGradKeys load_tile_keys(const TileGradPlan& plan, int64_t n, int64_t 
   TileGradKeys keys{};
   keys.first = part * plan.base.keys_per_task;
   keys.count = smaller(plan.base.keys_per_task, s.k_len - keys.first);
-  keys.padded = round_up(keys.count, kSpanKeys);
+  keys.padded = round_up(keys.count, kItemKeys);
   const TileRows k = tile_rows(a.kv.k, s.batch, key_head, s.k_begin + keys.first, keys.count);
   const TileRows v = tile_rows(a.kv.v, s.batch, key_head, s.k_begin + keys.first, keys.count);
   keys.k = take<uint32_t>(scratch, keys.padded * 16 * t.across_k);
@@ -130,7 +130,7 @@ inline void load_span(const TileGradPlan& plan, TileGradSpan& span) {
       if (a.scores.similarity == Similarity::cosine) block.into_dk[r] *= inverse_norm(square_of(rows, r));
     }
   }
-  memset(span.dq, 0, static_cast<size_t>(plan.dq_floats()) * 4);
+  memset(span.dq, 0, static_cast<size_t>(span.count * 4 * t.across_k * kTileBytes));
 }
 
 inline TileGradRoom take_grad_room(Scratch& scratch, const Scores& scores, bool fast) {
@@ -172,8 +172,8 @@ struct GradPipe {
   TileGradSpan& span;
   TileGradRoom& room;
   int64_t at = 0, next_block = 0;       // where find() goes on: keys of the task, block of the span
-  int8_t blocks[kSpanBlocks] = {};      // with gradients in the half span
-  int64_t block_count = 0;
+  int8_t blocks[kItemKeys / 32][kSpanBlocks] = {};  // of each group of 32 keys: blocks with gradients in the half span
+  int64_t block_count[kItemKeys / 32] = {};
   int8_t groups[kSpanBlocks][kSpanKeys / 32] = {};  // of each block: groups of 32 keys with gradients in the span
   int64_t group_count[kSpanBlocks] = {};
 
@@ -198,6 +198,7 @@ struct GradPipe {
     return false;
   }
 
+  // Scores and dp of an item, interleaved with what `beat` runs.
   template <class Beat>
   HWY_INLINE void multiply(const Item& item, float* s, float* dp, Beat& beat) {
     const int64_t key_tile = (item.step.first - keys.first) / 16;
@@ -210,9 +211,24 @@ struct GradPipe {
     multiply_lanes<8 * KS + 4 * VS, VS>(tiles, v + 2 * across_v() * kTileFloats, block.d_o_words, across_v(), dp + kLower, beat);
   }
 
+  // As multiply, on tiles that keep whole sums: only keys that rows can reach. The others' scores become -inf, their dp is not read.
+  HWY_INLINE void multiply_whole(const Item& item, float* s, float* dp) {
+    const TileGradBlock& block = span.blocks[item.block];
+    const Sizes& sizes = plan.t.sizes;
+    for (int64_t group = item.step.first_group(); group < item.step.end_group(); ++group) {
+      const int64_t key_tile = (item.step.first - keys.first) / 16 + 2 * group, out = group * 32 * kTileQueries;
+      sum_lanes(tiles, keys.k + key_tile * across_k() * kTileFloats, block.state.words, sizes.key_width, s + out);
+      sum_lanes(tiles, keys.v + key_tile * across_v() * kTileFloats, block.d_o_words, sizes.value_width, dp + out);
+    }
+  }
+
   HWY_NOINLINE void multiply_alone(const Item& item, float* s, float* dp) {
-    Alone beat;
-    multiply(item, s, dp, beat);
+    if constexpr (Tiles::kWholeSums) {
+      multiply_whole(item, s, dp);
+    } else {
+      Alone beat;
+      multiply(item, s, dp, beat);
+    }
   }
 
   // Products of `next`, if any, beside p and ds of `now`.
@@ -224,14 +240,19 @@ struct GradPipe {
                       {_mm512_load_ps(block.delta), _mm512_load_ps(block.delta + 16)},
                       {live_lanes(_mm512_load_ps(block.lse)), live_lanes(_mm512_load_ps(block.lse + 16))},
                       s, dp, p_left(now), ds_left(now), ds_right(now)};
-    if constexpr (kNext && KS != 0) {
+    int end = kItemSlices;
+    if constexpr (Tiles::kWholeSums) {
+      if constexpr (kNext) multiply_whole(next, s_next, dp_next);
+      slices.done = static_cast<int>(16 * now.step.first_group());
+      end = static_cast<int>(16 * now.step.end_group());
+    } else if constexpr (kNext && KS != 0) {
       Beside<GradSlices, kItemSlices, 8 * (KS + VS)> beat{slices};
       multiply(next, s_next, dp_next, beat);
     } else if constexpr (kNext) {
       Paced<GradSlices, kItemSlices> beat(slices, static_cast<int>(8 * (across_k() + across_v())));
       multiply(next, s_next, dp_next, beat);
     }
-    for (; slices.done < kItemSlices; ++slices.done) slices.slice(slices.done);
+    for (; slices.done < end; ++slices.done) slices.slice(slices.done);
   }
 
   uint32_t* p_left(const Item& item) const { return room.p_left + item.block * kTileFloats; }
@@ -271,16 +292,20 @@ struct GradPipe {
   // Everything of 64 keys has its p and ds: dv and dk take them.
   void finish_half(int64_t offset) {
     const AttentionBackwardArgs& a = plan.base.a;
-    if (a.dv) add_key_gradients(tiles, room.p_left, span.d_o_pairs, across_v(), blocks, block_count, keys.dv + offset * 32 * across_v());
-    if (a.dk) add_key_gradients(tiles, room.ds_left, span.q_pairs, across_k(), blocks, block_count, keys.dk + offset * 32 * across_k());
-    block_count = 0;
+    for (int64_t group = 0; group < kItemKeys / 32; ++group, offset += 32) {
+      const int64_t at = group * 2 * kSpanBlocks * kTileFloats, count = block_count[group];
+      if (count == 0) continue;
+      if (a.dv) add_key_gradients(tiles, room.p_left + at, span.d_o_pairs, across_v(), blocks[group], count, keys.dv + offset * 32 * across_v());
+      if (a.dk) add_key_gradients(tiles, room.ds_left + at, span.q_pairs, across_k(), blocks[group], count, keys.dk + offset * 32 * across_k());
+      block_count[group] = 0;
+    }
   }
   // Likewise 128 keys: dq takes them.
   void finish_span(int64_t offset) {
     const uint32_t* turned = keys.turned + offset * 16 * across_k();
     for (int64_t b = 0; b < span.count; ++b) {
       if (group_count[b] > 0 && wants_dq(plan.base.a))
-        add_query_gradients(tiles, turned, room.ds_right, b, across_k(), groups[b], group_count[b], span.blocks[b].state.o);
+        add_query_gradients(tiles, turned, room.ds_right, b, plan.t.sizes.key_width, groups[b], group_count[b], span.blocks[b].state.o);
       group_count[b] = 0;
     }
   }
@@ -305,9 +330,10 @@ struct GradPipe {
         step<false>(next, s_next, dp_next, now, s, dp);
       }
       if (block.unclean) add_unclean(now, s);
-      blocks[block_count++] = static_cast<int8_t>(now.block);
-      groups[now.block][group_count[now.block]++] = static_cast<int8_t>(group(now));
-      groups[now.block][group_count[now.block]++] = static_cast<int8_t>(group(now) + 1);
+      for (int64_t n = now.step.first_group(); n < now.step.end_group(); ++n) {
+        blocks[n][block_count[n]++] = static_cast<int8_t>(now.block);
+        groups[now.block][group_count[now.block]++] = static_cast<int8_t>(group(now) + n);
+      }
       const int64_t following = has_next ? next.step.first - keys.first : INT64_MAX;
       if (following != offset) finish_half(offset);
       if (following / kSpanKeys != offset / kSpanKeys) finish_span(offset / kSpanKeys * kSpanKeys);

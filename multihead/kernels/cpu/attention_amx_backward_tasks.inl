@@ -45,34 +45,39 @@ inline void write_similarity_keys(const TileGradPlan& plan, const TileGradKeys& 
   }
 }
 
-// dq of a block out of tiles[column / 32][even, odd][query / 16], whose rows are columns.
-inline void write_tile_dq(const TileGradPlan& plan, const QueryBlock& q, const float* sums, const float* row_sum, float* room) {
+// dq of a block through a similarity other than dot.
+inline void write_similarity_queries(const TileGradPlan& plan, const QueryBlock& q, const float* sums, const float* row_sum, float* room) {
   const AttentionBackwardArgs& a = plan.base.a;
   const Sequence& s = a.sequences.data[q.sequence];
   const int64_t width = plan.t.sizes.key_width, stride = 32 * plan.t.across_k;
-  const float scale = a.scores.scale[q.head];
-  const bool plain = a.scores.similarity == Similarity::dot;
   float* x = room + 16 * stride;
   for (int half = 0; half < 2; ++half) {
     for (int64_t unit = 0; unit < plan.t.across_k; ++unit) {
       const float *even = sums + (4 * unit + half) * kTileFloats, *odd = even + 2 * kTileFloats;
-      for (int64_t r = 0; r < 16 && 32 * unit < width; ++r)
+      for (int64_t r = 0; r < 16; ++r)
         for (int64_t lane = 0; lane < 16; ++lane) {
-          room[lane * stride + 32 * unit + 2 * r] = even[16 * r + lane] * (plain ? scale : 1.0f);
-          room[lane * stride + 32 * unit + 2 * r + 1] = odd[16 * r + lane] * (plain ? scale : 1.0f);
+          room[lane * stride + 32 * unit + 2 * r] = even[16 * r + lane];
+          room[lane * stride + 32 * unit + 2 * r + 1] = odd[16 * r + lane];
         }
     }
     for (int r = 0; r < 16 && 16 * half + r < q.count; ++r) {
       const int64_t i = q.first + 16 * half + r;
       float* row = room + r * stride;
-      if (!plain) {
-        widen_row(DType::bf16, address(a.q, s.batch, q.head, s.q_begin + i), width, 1, x);
-        const float along = finish_row(a.scores.similarity, scale, row_sum[16 * half + r], x, width, row);
-        if (plan.base.projection) plan.base.projection[plan.base.row(q.sequence, q.head) + i] = along;
-      }
+      widen_row(DType::bf16, address(a.q, s.batch, q.head, s.q_begin + i), width, 1, x);
+      const float along = finish_row(a.scores.similarity, a.scores.scale[q.head], row_sum[16 * half + r], x, width, row);
+      if (plan.base.projection) plan.base.projection[plan.base.row(q.sequence, q.head) + i] = along;
       if (a.dq) narrow_row(DType::bf16, row, width, writable(a.dq, s.batch, q.head, s.q_begin + i));
     }
   }
+}
+
+// dq of a block out of tiles[column / 32][even, odd][query / 16], whose rows are columns.
+inline void write_tile_dq(const TileGradPlan& plan, const QueryBlock& q, const float* sums, const float* row_sum, float* room) {
+  const AttentionBackwardArgs& a = plan.base.a;
+  if (a.scores.similarity != Similarity::dot) return write_similarity_queries(plan, q, sums, row_sum, room);
+  alignas(64) float by[kTileQueries];
+  for (float& factor : by) factor = a.scores.scale[q.head];
+  if (a.dq) write_tile_queries(sums, by, a.dq, a.sequences.data[q.sequence], q);
 }
 
 // Adds this task's part of dq of a span after those of smaller keys; the last one writes it out.

@@ -113,11 +113,31 @@ ForwardTileChunk<Tiles> forward_tile_chunk_for(const TileSizes& t) {
   if (t.across_k == 2 && t.across_v == 2) return forward_tile_chunk<Tiles, 2, 2, 2>;
   if (t.across_k == 4 && t.across_v == 4) return forward_tile_chunk<Tiles, 4, 4, 1>;
   }
-  return t.across_v <= 2 ? forward_tile_chunk<Tiles, 0, 0, 2> : forward_tile_chunk<Tiles, 0, 0, 1>;
+  return t.across_v <= 2 && !Tiles::kWholeSums ? forward_tile_chunk<Tiles, 0, 0, 2> : forward_tile_chunk<Tiles, 0, 0, 1>;
+}
+
+// Rows of o or dq, times `by` and narrowed, out of tiles[column / 32][even, odd][query / 16], whose rows are columns.
+inline void write_tile_queries(const float* sums, const float (&by)[kTileQueries], const View& to, const Sequence& s, const QueryBlock& q) {
+  const int64_t width = to.size[3];
+  for (int half = 0; half < 2; ++half) {
+    const __m512 factor = _mm512_load_ps(by + 16 * half);
+    for (int64_t unit = 0; 32 * unit < width; ++unit) {
+      const float *even = sums + (4 * unit + half) * kTileFloats, *odd = even + 2 * kTileFloats;
+      __m512i words[16];
+      for (int r = 0; r < 16; ++r)
+        words[r] = round_pairs(_mm512_mul_ps(_mm512_load_ps(even + 16 * r), factor), _mm512_mul_ps(_mm512_load_ps(odd + 16 * r), factor));
+      transpose_words(words);
+      const __mmask32 mask = static_cast<__mmask32>((uint64_t{1} << smaller(32, width - 32 * unit)) - 1);
+      for (int r = 0; r < 16 && 16 * half + r < q.count; ++r) {
+        char* row = writable(to, s.batch, q.head, s.q_begin + q.first + 16 * half + r);
+        _mm512_mask_storeu_epi16(reinterpret_cast<uint16_t*>(row) + 32 * unit, mask, words[r]);
+      }
+    }
+  }
 }
 
 // Divides by the sums and writes o and lse.
-inline void finish_tile_queries(const AttentionForwardArgs& a, const Sequence& s, const TileSizes& t, const TileQueryBlock& state) {
+inline void finish_tile_queries(const AttentionForwardArgs& a, const Sequence& s, const TileQueryBlock& state) {
   const QueryBlock& q = state.q;
   const float scale = a.scores.dropout_threshold > 0 ? dropout_scale(a.scores.dropout_threshold) : 1.0f;
   alignas(64) float factor[kTileQueries];
@@ -126,23 +146,7 @@ inline void finish_tile_queries(const AttentionForwardArgs& a, const Sequence& s
     factor[r] = end.factor * scale;
     if (r < q.count) store_lse(a.lse, s, q, r, end.lse);
   }
-  const int64_t width = t.sizes.value_width;
-  for (int half = 0; half < 2; ++half) {
-    const __m512 by = _mm512_load_ps(factor + 16 * half);
-    for (int64_t unit = 0; unit < t.across_v; ++unit) {
-      const float *even = state.o + (4 * unit + half) * kTileFloats, *odd = even + 2 * kTileFloats;
-      __m512i words[16];
-      for (int r = 0; r < 16; ++r)
-        words[r] = round_pairs(_mm512_mul_ps(_mm512_load_ps(even + 16 * r), by), _mm512_mul_ps(_mm512_load_ps(odd + 16 * r), by));
-      transpose_words(words);
-      const int64_t columns = smaller(32, width - 32 * unit);
-      const __mmask32 mask = static_cast<__mmask32>((uint64_t{1} << columns) - 1);
-      for (int r = 0; r < 16 && 16 * half + r < q.count; ++r) {
-        char* row = writable(a.o, s.batch, q.head, s.q_begin + q.first + 16 * half + r);
-        _mm512_mask_storeu_epi16(reinterpret_cast<uint16_t*>(row) + 32 * unit, mask, words[r]);
-      }
-    }
-  }
+  write_tile_queries(state.o, factor, a.o, s, q);
 }
 
 inline TileRoom take_tile_room(Scratch& scratch) {
@@ -186,7 +190,7 @@ void forward_tile_task(const AttentionForwardArgs& a, const TileSizes& t, const 
       for (int64_t n = 0; n < blocks; ++n) run(a, t, tiles, room, keys, v, chunk * t.chunk <= states[n].q.low_min, states[n]);
     }
   }
-  for (int64_t n = 0; n < blocks; ++n) finish_tile_queries(a, s, t, states[n]);
+  for (int64_t n = 0; n < blocks; ++n) finish_tile_queries(a, s, states[n]);
 }
 
 inline int64_t packed_head_bytes(const TileSizes& t, const Sequence& s) {

@@ -143,8 +143,6 @@ HWY_INLINE void multiply_lanes_part(Tiles& tiles, const uint32_t* left, const ui
 template <int N, int kParts, class Tiles, class Beat>
 HWY_INLINE void multiply_lanes(Tiles& tiles, const uint32_t* left, const uint32_t* right, int64_t parts, float* out, Beat& beat) {
   static_assert(kParts == 0 || kParts == 2 || kParts == 4);
-  if constexpr (Tiles::kWholeSums) return sum_lanes(tiles, left, right, parts, out);
-  else {
   multiply_lanes_part<N, kParts, true>(tiles, left, right, parts, beat);
   if constexpr (kParts >= 2) multiply_lanes_part<N + 4, kParts, false>(tiles, left + kTileFloats, right + kSlotWords, parts, beat);
   if constexpr (kParts >= 4) {
@@ -158,61 +156,59 @@ HWY_INLINE void multiply_lanes(Tiles& tiles, const uint32_t* left, const uint32_
   tiles.template store<1>(out + 16, kScoreBytes);
   tiles.template store<2>(out + 16 * kTileQueries, kScoreBytes);
   tiles.template store<3>(out + 16 * kTileQueries + 16, kScoreBytes);
-  }
 }
 
-// sums (32 × 32 as four tiles, `below` words to the lower two) += Σ_n left(n) · right(n); step(n) gives the operands of one 32.
+// sums += Σ_n left(n) · right(n); step(n, upper, lower, right) gives the operands of one 32, right two tiles.
 template <class Tiles, class Step>
-HWY_INLINE void add_tiles(Tiles& tiles, float* sums, int64_t below, int64_t steps, Step step) {
-  if constexpr (Tiles::kWholeSums) return tiles.template sum<true>({sums, 16, kTileFloats, below}, steps, step);
-  else {
-  tiles.template load<0>(sums);
-  tiles.template load<1>(sums + kTileFloats);
-  tiles.template load<2>(sums + below);
-  tiles.template load<3>(sums + below + kTileFloats);
-  for (int64_t n = 0; n < steps; ++n) {
-    const uint32_t *upper, *lower, *right;
-    step(n, upper, lower, right);
-    tiles.template load<4>(upper);
-    tiles.template load<6>(right);
-    tiles.template dot<0, 4, 6>();
-    tiles.template load<7>(right + kTileFloats);
-    tiles.template dot<1, 4, 7>();
-    tiles.template load<5>(lower);
-    tiles.template dot<2, 5, 6>();
-    tiles.template dot<3, 5, 7>();
-  }
-  tiles.template store<0>(sums);
-  tiles.template store<1>(sums + kTileFloats);
-  tiles.template store<2>(sums + below);
-  tiles.template store<3>(sums + below + kTileFloats);
+HWY_INLINE void add_tiles(Tiles& tiles, const TileBlock& sums, int64_t steps, Step step) {
+  if constexpr (Tiles::kWholeSums) {
+    tiles.template sum<true>(sums, 16 * steps, step);
+  } else {
+    tiles.template load<0>(sums.at);
+    tiles.template load<1>(sums.at + sums.beside);
+    tiles.template load<2>(sums.at + sums.below);
+    tiles.template load<3>(sums.at + sums.below + sums.beside);
+    for (int64_t n = 0; n < steps; ++n) {
+      const uint32_t *upper, *lower, *right;
+      step(n, upper, lower, right);
+      tiles.template load<4>(upper);
+      tiles.template load<6>(right);
+      tiles.template dot<0, 4, 6>();
+      tiles.template load<7>(right + kTileFloats);
+      tiles.template dot<1, 4, 7>();
+      tiles.template load<5>(lower);
+      tiles.template dot<2, 5, 6>();
+      tiles.template dot<3, 5, 7>();
+    }
+    tiles.template store<0>(sums.at);
+    tiles.template store<1>(sums.at + sums.beside);
+    tiles.template store<2>(sums.at + sums.below);
+    tiles.template store<3>(sums.at + sums.below + sums.beside);
   }
 }
 
-// dk or dv of 64 keys += left (p or ds of the blocks in `blocks`) · pairs of q or d_o rows. sums: tiles[key / 16][column / 32][even, odd];
+// dk or dv of 32 keys += left (p or ds of the blocks in `blocks`) · pairs of q or d_o rows. sums: tiles[key / 16][column / 32][even, odd];
 // pairs: tiles[block][column / 32][even, odd].
 template <class Tiles>
 HWY_NOINLINE void add_key_gradients(Tiles& tiles, const uint32_t* left, const uint32_t* pairs, int64_t across, const int8_t* blocks,
                                     int64_t count, float* sums) {
   for (int64_t unit = 0; unit < across; ++unit) {
-    for (int64_t key_tile = 0; key_tile < kItemKeys / 16; key_tile += 2) {
-      float* at = sums + (key_tile * across + unit) * 2 * kTileFloats;
-      add_tiles(tiles, at, across * 2 * kTileFloats, count,
-                [&](int64_t n, const uint32_t*& upper, const uint32_t*& lower, const uint32_t*& right) HWY_ATTR __attribute__((always_inline)) {
-        upper = left + (key_tile * kSpanBlocks + blocks[n]) * kTileFloats;
-        lower = upper + kSpanBlocks * kTileFloats;
-        right = pairs + (blocks[n] * across + unit) * 2 * kTileFloats;
-      });
-    }
+    add_tiles(tiles, {sums + unit * 2 * kTileFloats, 16, kTileFloats, across * 2 * kTileFloats}, count,
+              [&](int64_t n, const uint32_t*& upper, const uint32_t*& lower, const uint32_t*& right) HWY_ATTR __attribute__((always_inline)) {
+      upper = left + blocks[n] * kTileFloats;
+      lower = upper + kSpanBlocks * kTileFloats;
+      right = pairs + (blocks[n] * across + unit) * 2 * kTileFloats;
+    });
   }
 }
 
 // dq of a block += turned keys · ds over the groups of 32 keys in `groups`.
 template <class Tiles>
-HWY_NOINLINE void add_query_gradients(Tiles& tiles, const uint32_t* turned, const uint32_t* ds_right, int64_t block, int64_t across,
+HWY_NOINLINE void add_query_gradients(Tiles& tiles, const uint32_t* turned, const uint32_t* ds_right, int64_t block, int64_t width,
                                       const int8_t* groups, int64_t count, float* dq) {
+  const int64_t across = tiles_across(width);
   for (int64_t unit = 0; unit < across; ++unit) {
-    add_tiles(tiles, dq + unit * 4 * kTileFloats, 2 * kTileFloats, count,
+    add_tiles(tiles, {dq + unit * 4 * kTileFloats, 16, kTileFloats, 2 * kTileFloats, rows_of_unit(width, unit)}, count,
               [&](int64_t n, const uint32_t*& upper, const uint32_t*& lower, const uint32_t*& right) HWY_ATTR __attribute__((always_inline)) {
       upper = turned + (groups[n] * across + unit) * 2 * kTileFloats;
       lower = upper + kTileFloats;

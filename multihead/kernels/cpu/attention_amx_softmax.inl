@@ -46,6 +46,10 @@ struct TileStep {
   float factor;        // turns what stands in s into units of log 2
   const uint32_t *k, *v;
   bool unclean;        // v has non-finite elements
+
+  // Groups of 32 keys of the step that rows can reach.
+  int64_t first_group() const { return (keys.begin - first) / 32; }
+  int64_t end_group() const { return (keys.end - first + 31) / 32; }
 };
 
 // The softmax of one step in slices of two keys, to be spread between tile products.
@@ -84,13 +88,13 @@ struct Slices {
   }
 };
 
-// 32 rows of a left operand times 32 lanes, `parts` times 32 deep: out (32, 32), on tiles that keep whole sums.
+// 32 rows of a left operand times 32 lanes, `width` deep: out (32, 32), on tiles that keep whole sums.
 template <class Tiles>
-HWY_NOINLINE void sum_lanes(Tiles& tiles, const uint32_t* left, const uint32_t* right, int64_t parts, float* out) {
-  tiles.template sum<false>({out, kTileQueries, 16, 16 * kTileQueries}, parts,
+HWY_NOINLINE void sum_lanes(Tiles& tiles, const uint32_t* left, const uint32_t* right, int64_t width, float* out) {
+  tiles.template sum<false>({out, kTileQueries, 16, 16 * kTileQueries}, (width + 1) / 2,
                             [&](int64_t n, const uint32_t*& upper, const uint32_t*& lower, const uint32_t*& b) HWY_ATTR __attribute__((always_inline)) {
     upper = left + n * kTileFloats;
-    lower = upper + parts * kTileFloats;
+    lower = upper + tiles_across(width) * kTileFloats;
     b = right + n * kSlotWords;
   });
 }

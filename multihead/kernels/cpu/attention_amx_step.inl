@@ -116,15 +116,15 @@ struct ForwardPipe {
   HWY_INLINE void multiply_whole(const TileStep& next, float* s_next, const ValueWork& work) {
     if constexpr (kScores) {
       for (int64_t group = 0; group < NC; ++group)
-        sum_lanes(tiles, next.k + group * 2 * across_k() * kTileFloats, state.words, across_k(), s_next + group * 32 * kTileQueries);
+        sum_lanes(tiles, next.k + group * 2 * across_k() * kTileFloats, state.words, sizes.sizes.key_width, s_next + group * 32 * kTileQueries);
     }
     if constexpr (kValues) {
       for (int64_t unit = work.unit; unit < work.unit + work.units; ++unit) sum_values(work, unit);
     }
   }
   HWY_NOINLINE void sum_values(const ValueWork& work, int64_t unit) {
-    tiles.template sum<true>({state.o + unit * 4 * kTileFloats, 16, kTileFloats, 2 * kTileFloats}, work.slots,
-                             [&](int64_t n, const uint32_t*& upper, const uint32_t*& lower, const uint32_t*& right) HWY_ATTR __attribute__((always_inline)) {
+    const TileBlock o{state.o + unit * 4 * kTileFloats, 16, kTileFloats, 2 * kTileFloats, rows_of_unit(sizes.sizes.value_width, unit)};
+    tiles.template sum<true>(o, 16 * work.slots, [&](int64_t n, const uint32_t*& upper, const uint32_t*& lower, const uint32_t*& right) HWY_ATTR __attribute__((always_inline)) {
       upper = work.v[n] + unit * 2 * kTileFloats;
       lower = upper + kTileFloats;
       right = work.p + n * kSlotWords;

@@ -6,6 +6,13 @@
 inline constexpr int64_t kTileBytes = 1024, kTileRow = 64;
 inline constexpr int64_t kTileFloats = 256;
 
+// Four tiles of f32: rows of a tile stand `row` floats apart, the right tiles `beside`, the lower ones `below` floats further.
+struct TileBlock {
+  float* at;
+  int64_t row, beside, below;
+  int64_t rows = 16;  // of each tile; what is past them need not be computed
+};
+
 // g++ 12's intrinsics lack memory dependencies (stores before a tile load may sink below it), hence the asm.
 class HardwareTiles {
  public:

@@ -18,6 +18,8 @@ struct TileRows {
 };
 
 inline int64_t tiles_across(int64_t width) { return (width + 31) / 32; }
+// Rows that the even columns of the n-th 32 fill; the odd ones fill no more.
+inline int64_t rows_of_unit(int64_t width, int64_t n) { return smaller(16, (width - 32 * n + 1) / 2); }
 
 // 16 × 16 words.
 HWY_INLINE void transpose_words(__m512i (&r)[16]) {
