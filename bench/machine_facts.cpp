@@ -55,7 +55,7 @@ std::vector<InstructionSet> known_instructions(const CpuInfo& cpu) {
       {"avx512bw", false, "rung avx512"},
       {"avx512dq", false, "rung avx512"},
       {"avx512vl", false, "rung avx512"},
-      {"avx512_bf16", false, "rung avx512_bf16: bf16 matrix products; rung amx"},
+      {"avx512_bf16", false, "rung avx512_bf16: bf16 matrix products and attention; rung amx"},
       {"amx_tile", false, "rung amx"},
       {"amx_bf16", false, "rung amx: bf16 matrix products"},
   };

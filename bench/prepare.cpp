@@ -12,7 +12,8 @@ namespace mh::bench {
 namespace {
 
 Bound compute_bound(DType dtype) {
-  return dtype == DType::bf16 && has_tiles() ? Bound::tile_products : Bound::multiply_adds;
+  if (dtype != DType::bf16) return Bound::multiply_adds;
+  return has_tiles() ? Bound::tile_products : has_pair_products() ? Bound::pair_products : Bound::multiply_adds;
 }
 
 int64_t bytes_of(const std::vector<Tensor>& tensors) {
@@ -76,9 +77,7 @@ Prepared prepare_gemm(const Case& c) {
   const Tensor a = randn({M, K}, 1, c.dtype), w = randn({K, N}, 2, c.dtype);
   const PackedWeights packed = prepack(w);
 
-  const bool pairs = c.dtype == DType::bf16 && !has_tiles() && has_pair_products();
-  const Bound bound = pairs ? Bound::pair_products : compute_bound(c.dtype);
-  Prepared prepared{.subject = {}, .reference = {bound, {}}, .unit = "GFLOP/s"};
+  Prepared prepared{.subject = {}, .reference = {compute_bound(c.dtype), {}}, .unit = "GFLOP/s"};
   prepared.subject.work = operations(c);
   if (M <= kFewRows) {
     prepared.reference = {Bound::plain_read, {w}};

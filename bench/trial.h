@@ -15,7 +15,7 @@ struct Subject {
   double work = 0;
 };
 
-// What bounds it: f32 multiply-adds, bf16 tile products, or a plain read of the very memory the subject reads.
+// What bounds it: f32 multiply-adds, bf16 pair or tile products, or a plain read of the very memory the subject reads.
 enum class Bound { multiply_adds, pair_products, tile_products, plain_read };
 struct Reference {
   Bound bound = Bound::multiply_adds;

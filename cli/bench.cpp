@@ -32,8 +32,8 @@ struct Choice {
 using MakeCases = std::vector<bench::Case> (*)(const bench::ThreadChoice& threads);
 
 constexpr const char* kColumns =
-    "\nEvery trial stands between two turns of a loop that does nothing but what bounds it: multiply-adds, tile\n"
-    "products (bf16 on machines with AMX), or a plain read of the same memory (decode, rows). Columns:\n"
+    "\nEvery trial stands between two turns of a loop that does nothing but what bounds it: multiply-adds, pair\n"
+    "or tile products (bf16 where a rung has them), or a plain read of the same memory (decode, rows). Columns:\n"
     "  rate      median; GFLOP/s of kept pairs, or GB/s of keys and values (weights, for products of few rows; all\n"
     "            that is read and written, for rows)\n"
     "  fraction  of the loop's rate, median over the trials; p90: 90th percentile, what a quiet machine would give\n"

@@ -72,7 +72,7 @@ int64_t partial_bytes(const AttentionPlan& plan, Route route) {
   return rows * plan.size.H * (plan.size.Dv + 2) * size_of(DType::f32);
 }
 
-// An upper estimate: each thread widens a block of 512 keys and holds its scores; AMX packs keys and values.
+// An upper estimate: each thread widens a block of 512 keys and holds its scores; tiles and pairs pack keys and values.
 int64_t scratch_bytes(const AttentionPlan& plan, Route route) {
   const detail::AttentionSizes& s = plan.size;
   const int64_t f32 = size_of(DType::f32);
@@ -81,7 +81,8 @@ int64_t scratch_bytes(const AttentionPlan& plan, Route route) {
     return plan.bytes() + f32 * (2 * s.H * rows * s.Tk + s.H * rows * s.Dk + 2 * s.Hkv * s.Tk * (s.Dk + s.Dv));
   }
   int64_t shared = partial_bytes(plan, route) + static_cast<int64_t>(plan.sequences.size()) * 64;
-  if (kernels::rung() == kernels::Rung::amx && plan.q.dtype == DType::bf16) {
+  const bool packs = kernels::rung() == kernels::Rung::amx || kernels::rung() == kernels::Rung::avx512_bf16;
+  if (packs && plan.q.dtype == DType::bf16) {
     shared += s.batch * s.Hkv * (s.keys + 64) * (s.Dk + s.Dv + 64) * size_of(DType::bf16);
   }
   const int64_t own = scratch_blocks(f32 * (512 * (s.Dk + s.Dv + 256) + 128 * (s.Dk + s.Dv)));

@@ -10,18 +10,19 @@ namespace {
 
 #include "multihead/kernels/cpu/attention_fma.inl"
 #include "multihead/kernels/cpu/tile.inl"
-#include "multihead/kernels/cpu/attention_amx.inl"
+#include "multihead/kernels/cpu/attention_tiles.inl"
 #include "multihead/kernels/cpu/turn.inl"
 #include "multihead/kernels/cpu/gemm_pack.inl"
 #include "multihead/kernels/cpu/activation_math.inl"
 #include "multihead/kernels/cpu/gemm_epilogue.inl"
+#include "multihead/kernels/cpu/tile_gemm.inl"
 #include "multihead/kernels/cpu/gemm_tiles.inl"
 #include "multihead/kernels/cpu/limits_amx.inl"
 
 }  // namespace
 
 Table amx::refine(Table below) {
-  below = TileGemm<HardwareTiles>::refine(AmxAttention<HardwareTiles>::refine(below));
+  below = TileGemm<HardwareTiles>::refine(TileAttention<HardwareTiles>::refine(below));
   below.tile_peak.run = tile_loop;
   below.tile_probe.run = tile_probe_loop;
   return below;

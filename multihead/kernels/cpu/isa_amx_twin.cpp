@@ -10,15 +10,16 @@ namespace {
 
 #include "multihead/kernels/cpu/attention_fma.inl"
 #include "multihead/kernels/cpu/tile.inl"
-#include "multihead/kernels/cpu/attention_amx.inl"
+#include "multihead/kernels/cpu/attention_tiles.inl"
 #include "multihead/kernels/cpu/turn.inl"
 #include "multihead/kernels/cpu/gemm_pack.inl"
 #include "multihead/kernels/cpu/activation_math.inl"
 #include "multihead/kernels/cpu/gemm_epilogue.inl"
+#include "multihead/kernels/cpu/tile_gemm.inl"
 #include "multihead/kernels/cpu/gemm_tiles.inl"
 
 }  // namespace
 
-Table twin::refine(Table below) { return TileGemm<SoftwareTiles>::refine(AmxAttention<SoftwareTiles>::refine(below)); }
+Table twin::refine(Table below) { return TileGemm<SoftwareTiles>::refine(TileAttention<SoftwareTiles>::refine(below)); }
 
 }  // namespace mh::kernels

@@ -1,4 +1,4 @@
-// The rung of AVX512_BF16: matrix products of bf16 by pairs.
+// The rung of AVX512_BF16: matrix products and attention of bf16 by pairs.
 #include <immintrin.h>
 
 #include "multihead/kernels/cpu/rung_headers.h"
@@ -14,7 +14,7 @@ namespace {
 #include "multihead/kernels/cpu/attention_fma.inl"
 #include "multihead/kernels/cpu/tile.inl"
 #include "multihead/kernels/cpu/tile_pairs.inl"
-#include "multihead/kernels/cpu/attention_amx.inl"
+#include "multihead/kernels/cpu/attention_tiles.inl"
 #include "multihead/kernels/cpu/turn.inl"
 #include "multihead/kernels/cpu/gemm_pack.inl"
 #include "multihead/kernels/cpu/activation_math.inl"
@@ -38,7 +38,7 @@ Table avx512_bf16::refine(Table below) {
   gemm_below = below.gemm.run;
   below.gemm.run = gemm;
   below.pair_peak.run = pair_loop;
-  return AmxAttention<PairTiles>::refine(below);
+  return TileAttention<PairTiles>::refine(below);
 }
 
 }  // namespace mh::kernels

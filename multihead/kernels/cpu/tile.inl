@@ -1,4 +1,5 @@
-// Eight tiles of 16 rows of 64 bytes: the AMX instructions, and a software twin that gives the same bits.
+// Eight tiles of 16 rows of 64 bytes: the AMX instructions, and a software twin that gives the same bits. (tile_pairs.inl: a third
+// kind, which has no single products.)
 //
 // dot<C, A, B>: C (16 × 16 f32) += A (16 × 32 bf16) · B, where B holds pairs: word n of its row k is (b[2k][n], b[2k+1][n]).
 // Every task makes one object, which loads the tile configuration, and ends it before the task ends.

@@ -1,4 +1,4 @@
-// The vector half of the AMX forward pass: 32 queries in lanes, scores in f32, weights in pairs of bf16.
+// The vector half of the forward pass on tiles: 32 queries in lanes, scores in f32, weights in pairs of bf16.
 
 constexpr int kTileQueries = 32;
 constexpr int64_t kScoreBytes = kTileQueries * 4;  // from one key's scores to the next's

@@ -1,4 +1,4 @@
-// The backward pass on AMX tiles, bf16: a task owns some keys of a key head and walks its queries, 128 at a time. Scores and dp are
+// The backward pass on tiles, bf16: a task owns some keys of a key head and walks its queries, 128 at a time. Scores and dp are
 // multiplied turned (keys down, queries across) for 64 keys × 32 queries while vectors make p and ds of the item before.
 
 // Keys of a task: packed three ways, with f32 sums of dk and dv, they fill about half of a 2 MiB L2.

@@ -1,6 +1,7 @@
-// The AMX forward pipeline of one block of queries: while the scores of one step of keys are multiplied on tiles, the softmax
+// The forward pipeline of one block of queries on tiles: while the scores of one step of keys are multiplied on tiles, the softmax
 // of the step before runs on vectors, slice by slice between the products, and the weights of the block before that meet
-// their values. Interleaving is worth 1.2 … 1.4 × (Sapphire Rapids).
+// their values. Interleaving is worth 1.2 … 1.4 × where tiles are a unit of their own (Sapphire Rapids); tiles that keep whole
+// sums multiply first.
 
 struct TileRoom {
   float* s[2];       // (kMostStepKeys, 32) scores

@@ -1,4 +1,4 @@
-// The tasks of the AMX backward pass: what each writes, and in which order dq is added.
+// The tasks of the backward pass on tiles: what each writes, and in which order dq is added.
 
 // 16 rows of 32 columns out of two f32 tiles, even and odd columns.
 inline void rows_of_tiles(const float* even, const float* odd, float* rows, int64_t stride) {
@@ -109,7 +109,8 @@ inline bool pass_tile_dq(const TileGradPlan& plan, const BackwardTask& task, con
 
 template <class Tiles>
 void run_grad_pipe(Tiles& tiles, const TileGradPlan& plan, BackwardTask& task, TileGradKeys& keys, TileGradSpan& span, TileGradRoom& room) {
-  if (plan.t.across_k == 2 && plan.t.across_v == 2) GradPipe<Tiles, 2, 2>{tiles, plan, task, keys, span, room}.run();
+  if constexpr (Tiles::kWholeSums) GradPipe<Tiles, 0, 0>{tiles, plan, task, keys, span, room}.run();
+  else if (plan.t.across_k == 2 && plan.t.across_v == 2) GradPipe<Tiles, 2, 2>{tiles, plan, task, keys, span, room}.run();
   else if (plan.t.across_k == 4 && plan.t.across_v == 4) GradPipe<Tiles, 4, 4>{tiles, plan, task, keys, span, room}.run();
   else GradPipe<Tiles, 0, 0>{tiles, plan, task, keys, span, room}.run();
 }
@@ -199,7 +200,7 @@ inline TileGradPlan plan_tile_backward(const AttentionBackwardArgs& a, Scratch& 
 }
 
 template <class Tiles>
-void attention_backward_amx(const AttentionBackwardArgs& a) {
+void attention_backward_tiles(const AttentionBackwardArgs& a) {
   Scratch scratch;
   const TileGradPlan plan = plan_tile_backward(a, scratch);
   const BackwardPlan& base = plan.base;

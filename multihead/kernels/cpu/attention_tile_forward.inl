@@ -1,4 +1,4 @@
-// The fused forward pass on AMX tiles, bf16: scores turned (keys down, 32 queries across), so that a row's maximum and sum are
+// The fused forward pass on tiles, bf16: scores turned (keys down, 32 queries across), so that a row's maximum and sum are
 // lanes of a vector, keys are read as they lie and weights come out as the pairs that the second product wants.
 
 // Rows of one task: they share each chunk of keys while their words and outputs stay in L2. Four times as many where a task
@@ -109,11 +109,14 @@ using ForwardTileChunk = void (*)(const AttentionForwardArgs&, const TileSizes&,
 
 template <class Tiles>
 ForwardTileChunk<Tiles> forward_tile_chunk_for(const TileSizes& t) {
-  if constexpr (!Tiles::kWholeSums) {
-  if (t.across_k == 2 && t.across_v == 2) return forward_tile_chunk<Tiles, 2, 2, 2>;
-  if (t.across_k == 4 && t.across_v == 4) return forward_tile_chunk<Tiles, 4, 4, 1>;
+  // Whole sums know their widths at run time, and short steps leave out more of what rows cannot reach.
+  if constexpr (Tiles::kWholeSums) {
+    return forward_tile_chunk<Tiles, 0, 0, 1>;
+  } else {
+    if (t.across_k == 2 && t.across_v == 2) return forward_tile_chunk<Tiles, 2, 2, 2>;
+    if (t.across_k == 4 && t.across_v == 4) return forward_tile_chunk<Tiles, 4, 4, 1>;
+    return t.across_v <= 2 ? forward_tile_chunk<Tiles, 0, 0, 2> : forward_tile_chunk<Tiles, 0, 0, 1>;
   }
-  return t.across_v <= 2 && !Tiles::kWholeSums ? forward_tile_chunk<Tiles, 0, 0, 2> : forward_tile_chunk<Tiles, 0, 0, 1>;
 }
 
 // Rows of o or dq, times `by` and narrowed, out of tiles[column / 32][even, odd][query / 16], whose rows are columns.
@@ -209,7 +212,7 @@ inline int64_t wave_end(const AttentionForwardArgs& a, const TileSizes& t, int64
 }
 
 template <class Tiles>
-void attention_forward_amx(const AttentionForwardArgs& a) {
+void attention_forward_tiles(const AttentionForwardArgs& a) {
   const TileSizes t = tile_sizes(sizes_of(a.q, a.kv));
   const int64_t heads = a.sequences.count * t.sizes.key_heads;
   for (int64_t begin = 0; begin < heads;) {

@@ -1,4 +1,4 @@
-// The AMX backward pass on an item: 64 keys against 32 queries. From products to weights and their gradients, and the tile
+// The backward pass on tiles, one item: 64 keys against 32 queries. From products to weights and their gradients, and the tile
 // products around them.
 
 constexpr int64_t kItemKeys = 64;

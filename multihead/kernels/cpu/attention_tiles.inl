@@ -1,14 +1,13 @@
-// The AMX rung over its tiles: every body in order, and which calls it takes.
+// bf16 attention over tiles: every body in order, and which calls it takes. The kinds of tiles stand before it.
 
 #include "multihead/kernels/cpu/tile_pack.inl"
-#include "multihead/kernels/cpu/tile_gemm.inl"
-#include "multihead/kernels/cpu/attention_amx_keys.inl"
-#include "multihead/kernels/cpu/attention_amx_softmax.inl"
-#include "multihead/kernels/cpu/attention_amx_step.inl"
-#include "multihead/kernels/cpu/attention_amx_forward.inl"
-#include "multihead/kernels/cpu/attention_amx_gradient.inl"
-#include "multihead/kernels/cpu/attention_amx_backward.inl"
-#include "multihead/kernels/cpu/attention_amx_backward_tasks.inl"
+#include "multihead/kernels/cpu/attention_tile_keys.inl"
+#include "multihead/kernels/cpu/attention_tile_softmax.inl"
+#include "multihead/kernels/cpu/attention_tile_step.inl"
+#include "multihead/kernels/cpu/attention_tile_forward.inl"
+#include "multihead/kernels/cpu/attention_tile_gradient.inl"
+#include "multihead/kernels/cpu/attention_tile_backward.inl"
+#include "multihead/kernels/cpu/attention_tile_backward_tasks.inl"
 
 // bf16 that lies in rows; f32, f16, int8 and paged caches stay with the rung below.
 inline bool tiles_take(const View& q, const KeyValues& kv) {
@@ -16,15 +15,15 @@ inline bool tiles_take(const View& q, const KeyValues& kv) {
 }
 
 template <class Tiles>
-struct AmxAttention {
+struct TileAttention {
   static inline Table below;
 
   static void forward(const AttentionForwardArgs& a) {
-    if (tiles_take(a.q, a.kv)) attention_forward_amx<Tiles>(a);
+    if (tiles_take(a.q, a.kv)) attention_forward_tiles<Tiles>(a);
     else below.attention_forward(a);
   }
   static void backward(const AttentionBackwardArgs& a) {
-    if (tiles_take(a.q, a.kv)) attention_backward_amx<Tiles>(a);
+    if (tiles_take(a.q, a.kv)) attention_backward_tiles<Tiles>(a);
     else below.attention_backward(a);
   }
 
