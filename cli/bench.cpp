@@ -126,7 +126,8 @@ void add_table(CLI::App& bench, int& code, const char* name, const char* about, 
   verb->add_option("--seconds", selection.seconds, "time for each row; default 0.5, quick 0.1")
       ->type_name("S")
       ->check(CLI::Range(0.01, 600.0).description(""));
-  verb->add_option("--rung", choice->rung, "use this rung: baseline, avx2, avx512, avx512_bf16, amx, neon")->type_name("NAME");
+  verb->add_option("--rung", choice->rung, "use this rung: baseline, avx2, avx512, avx512_bf16, amx, neon")
+      ->type_name("NAME");
   choice->record =
       verb->add_option("--record", choice->folder,
                        "write the figures to DIR/<cpu>.json and .md, beside earlier rows; default DIR bench/results")

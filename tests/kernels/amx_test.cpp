@@ -1,4 +1,4 @@
-// The AMX rung: tile products against the manual's formula, attention on the software twin, the twin against the hardware.
+// Tile products of the AMX rung: instructions and software twin against the manual's formula.
 #include <gtest/gtest.h>
 
 #if defined(__x86_64__)
@@ -12,9 +12,6 @@
 #include <random>
 #include <vector>
 
-#include "multihead/base/parallel.h"
-#include "multihead/check/garbage.h"
-#include "multihead/check/verdict.h"
 #include "multihead/kernels/cpu/amx_detect.h"
 #include "multihead/kernels/cpu/dispatch.h"
 
@@ -169,112 +166,6 @@ TEST(AmxTiles, PanelProductIsTheMatrixProduct) {
       EXPECT_NEAR(c[m * 32 + n], expected, 1e-5 * size) << "row " << m << ", column " << n;
     }
   }
-}
-
-// Takes the twin, or a rung, into use while it lives.
-class Using {
- public:
-  explicit Using(bool twin) : rung_(rung()) { use_amx_twin(twin); }
-  ~Using() {
-    use_amx_twin(false);
-    use_rung(rung_);
-    set_threads(threads_);
-  }
-  Using(const Using&) = delete;
-  Using& operator=(const Using&) = delete;
-
- private:
-  Rung rung_;
-  int threads_ = threads();
-};
-
-// Sizes past one block of queries, one span of the backward pass, one chunk of keys; both widths with their own code.
-std::vector<AttentionCase> tile_cases() {
-  std::vector<AttentionCase> cases = {
-      {.H = 2, .Tq = 300, .Tk = 700, .Dk = 64, .Dv = 64},
-      {.H = 1, .Tq = 150, .Tk = 333, .Dk = 128, .Dv = 128, .masks = kMaskCausal},
-      {.H = 4, .Hkv = 2, .Tq = 257, .Tk = 257, .Dk = 64, .Dv = 64, .layout = CaseLayout::bthd, .masks = kMaskCausal},
-      {.H = 1, .Tq = 70, .Tk = 4500, .Dk = 64, .Dv = 64, .masks = kMaskLengths},
-      {.B = 2, .H = 2, .Tq = 90, .Tk = 1100, .Dk = 40, .Dv = 96, .masks = kMaskKeep | kMaskWindow, .sink = true},
-      {.H = 1, .Tq = 200, .Tk = 200, .Dk = 96, .Dv = 256, .masks = kMaskDocuments, .bias = CaseBias::dense, .dropout = 0.25f},
-      {.H = 2, .Tq = 130, .Tk = 520, .Dk = 64, .Dv = 64, .bias = CaseBias::alibi, .similarity = CaseSimilarity::cosine, .cap = 10, .d_lse = true},
-      {.H = 1, .Tq = 64, .Tk = 640, .Dk = 64, .Dv = 64, .growth = 3000},
-      {.H = 1, .Tq = 3, .Tk = 70, .Dk = 512, .Dv = 33, .similarity = CaseSimilarity::euclidean},
-      {.B = 3, .H = 2, .Tq = 120, .Tk = 140, .Dk = 64, .Dv = 64, .masks = kMaskCausal, .dropout = 0.1f, .packed = true},
-  };
-  uint64_t seed = 100;
-  for (AttentionCase& c : cases) c.dtype = DType::bf16, c.seed = seed++;
-  return cases;
-}
-
-TEST(AmxAttention, TwinKeepsTheAccuracyRule) {
-  if (!amx_twin()) GTEST_SKIP() << "the twin needs AVX-512";
-  const Using twin(true);
-  for (const AttentionCase& c : tile_cases()) {
-    const JudgedCase judged(c);
-    for (const std::string& failure : judged.judge(run_case(judged.in))) ADD_FAILURE() << c.label() << ": " << failure;
-  }
-}
-
-TEST(AmxAttention, BitsDoNotDependOnThreads) {
-  if (!amx_twin()) GTEST_SKIP() << "the twin needs AVX-512";
-  const Using twin(true);
-  for (const AttentionCase& c : tile_cases()) {
-    const CaseInputs in = make_inputs(c);
-    set_threads(1);
-    const CaseOutputs alone = run_case(in);
-    for (const int count : {2, 3, 7}) {
-      set_threads(count);
-      EXPECT_TRUE(differing(alone, run_case(in)).empty()) << c.label() << " with " << count << " threads";
-    }
-  }
-}
-
-TEST(AmxAttention, GarbageInDroppedPlacesChangesNoBit) {
-  if (!amx_twin()) GTEST_SKIP() << "the twin needs AVX-512";
-  const Using twin(true);
-  int64_t places = 0;
-  for (const AttentionCase& c : tile_cases()) {
-    const CaseOutputs clean = run_case(make_inputs(c));
-    for (uint64_t seed = 0; seed < 3; ++seed) {
-      for (const Planted& planted : {plant_everywhere(c, seed), plant_by_pair(c, seed)}) {
-        if (planted.places == 0) continue;
-        places += planted.places;
-        for (const std::string& failure : judge_garbage(planted, clean, run_case(planted.in)))
-          ADD_FAILURE() << c.label() << ", garbage " << planted.where << ": " << failure;
-      }
-    }
-  }
-  EXPECT_GT(places, 0);
-}
-
-TEST(AmxAttention, HardwareHasTheTwinsBits) {
-  if (amx_missing()) GTEST_SKIP() << "no hardware to compare with: " << amx_missing();
-  for (const AttentionCase& c : tile_cases()) {
-    const CaseInputs in = make_inputs(c);
-    CaseOutputs hard, soft;
-    {
-      const Using hardware(false);
-      use_rung(Rung::amx);
-      hard = run_case(in);
-    }
-    {
-      const Using twin(true);
-      soft = run_case(in);
-    }
-    for (const std::string& name : differing(hard, soft)) ADD_FAILURE() << c.label() << ": " << name << " differs";
-  }
-}
-
-TEST(AmxAttention, OtherTypesStayWithTheRungBelow) {
-  if (!amx_twin()) GTEST_SKIP() << "the twin needs AVX-512";
-  AttentionCase c{.H = 2, .Tq = 40, .Tk = 70, .Dk = 32, .Dv = 32, .seed = 9};
-  const CaseInputs in = make_inputs(c);
-  const Using twin(false);
-  use_rung(Rung::avx512);
-  const CaseOutputs below = run_case(in);
-  use_amx_twin(true);
-  EXPECT_TRUE(differing(below, run_case(in)).empty());
 }
 
 }  // namespace

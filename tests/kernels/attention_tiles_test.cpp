@@ -1,0 +1,142 @@
+// bf16 attention over tiles, of every kind that this machine can run: the software twin, AMX, pairs in registers.
+#include <gtest/gtest.h>
+
+#if defined(__x86_64__)
+
+#include <vector>
+
+#include "multihead/base/parallel.h"
+#include "multihead/check/garbage.h"
+#include "multihead/check/verdict.h"
+#include "multihead/kernels/cpu/amx_detect.h"
+#include "multihead/kernels/cpu/dispatch.h"
+#include "tests/harness/rungs.h"
+
+namespace mh::kernels {
+namespace {
+
+std::vector<harness::Step> kinds_of_tiles() {
+  std::vector<harness::Step> out;
+  for (const harness::Step& step : harness::steps()) {
+    if (!step.rung || step.rung == Rung::amx || step.rung == Rung::avx512_bf16) out.push_back(step);
+  }
+  return out;
+}
+
+// Sizes past one block of queries, one span of the backward pass, one chunk of keys; the widths with their own code,
+// and ones that fill the last tile to a half or less.
+std::vector<AttentionCase> tile_cases() {
+  std::vector<AttentionCase> cases = {
+      {.H = 2, .Tq = 300, .Tk = 700, .Dk = 64, .Dv = 64},
+      {.H = 1, .Tq = 150, .Tk = 333, .Dk = 128, .Dv = 128, .masks = kMaskCausal},
+      {.H = 4, .Hkv = 2, .Tq = 257, .Tk = 257, .Dk = 64, .Dv = 64, .layout = CaseLayout::bthd, .masks = kMaskCausal},
+      {.H = 1, .Tq = 70, .Tk = 4500, .Dk = 64, .Dv = 64, .masks = kMaskLengths},
+      {.B = 2, .H = 2, .Tq = 90, .Tk = 1100, .Dk = 40, .Dv = 96, .masks = kMaskKeep | kMaskWindow, .sink = true},
+      {.H = 1,
+       .Tq = 200,
+       .Tk = 200,
+       .Dk = 96,
+       .Dv = 256,
+       .masks = kMaskDocuments,
+       .bias = CaseBias::dense,
+       .dropout = 0.25f},
+      {.H = 2,
+       .Tq = 130,
+       .Tk = 520,
+       .Dk = 64,
+       .Dv = 64,
+       .bias = CaseBias::alibi,
+       .similarity = CaseSimilarity::cosine,
+       .cap = 10,
+       .d_lse = true},
+      {.H = 1, .Tq = 64, .Tk = 640, .Dk = 64, .Dv = 64, .growth = 3000},
+      {.H = 1, .Tq = 3, .Tk = 70, .Dk = 512, .Dv = 33, .similarity = CaseSimilarity::euclidean},
+      {.B = 3, .H = 2, .Tq = 120, .Tk = 140, .Dk = 64, .Dv = 64, .masks = kMaskCausal, .dropout = 0.1f, .packed = true},
+      {.H = 2, .Tq = 100, .Tk = 190, .Dk = 80, .Dv = 80, .masks = kMaskCausal},
+      {.H = 2, .Tq = 33, .Tk = 97, .Dk = 7, .Dv = 17, .masks = kMaskWindow, .similarity = CaseSimilarity::euclidean},
+  };
+  uint64_t seed = 100;
+  for (AttentionCase& c : cases) c.dtype = DType::bf16, c.seed = seed++;
+  return cases;
+}
+
+TEST(TileAttention, KeepsTheAccuracyRule) {
+  for (const AttentionCase& c : tile_cases()) {
+    const JudgedCase judged(c);
+    for (const harness::Step& kind : kinds_of_tiles()) {
+      const harness::Scope scope(kind);
+      for (const std::string& failure : judged.judge(run_case(judged.in)))
+        ADD_FAILURE() << kind.name << ", " << c.label() << ": " << failure;
+    }
+  }
+}
+
+TEST(TileAttention, BitsDoNotDependOnThreads) {
+  for (const harness::Step& kind : kinds_of_tiles()) {
+    const harness::Scope scope(kind);
+    for (const AttentionCase& c : tile_cases()) {
+      const CaseInputs in = make_inputs(c);
+      set_threads(1);
+      const CaseOutputs alone = run_case(in);
+      for (const int count : {2, 3, 7}) {
+        set_threads(count);
+        EXPECT_TRUE(differing(alone, run_case(in)).empty())
+            << kind.name << ", " << c.label() << " with " << count << " threads";
+      }
+    }
+  }
+}
+
+TEST(TileAttention, GarbageInDroppedPlacesChangesNoBit) {
+  for (const harness::Step& kind : kinds_of_tiles()) {
+    const harness::Scope scope(kind);
+    int64_t places = 0;
+    for (const AttentionCase& c : tile_cases()) {
+      const CaseOutputs clean = run_case(make_inputs(c));
+      for (uint64_t seed = 0; seed < 3; ++seed) {
+        for (const Planted& planted : {plant_everywhere(c, seed), plant_by_pair(c, seed)}) {
+          if (planted.places == 0) continue;
+          places += planted.places;
+          for (const std::string& failure : judge_garbage(planted, clean, run_case(planted.in)))
+            ADD_FAILURE() << kind.name << ", " << c.label() << ", garbage " << planted.where << ": " << failure;
+        }
+      }
+    }
+    EXPECT_GT(places, 0);
+  }
+}
+
+TEST(TileAttention, HardwareHasTheTwinsBits) {
+  if (amx_missing()) GTEST_SKIP() << "no hardware to compare with: " << amx_missing();
+  for (const AttentionCase& c : tile_cases()) {
+    const CaseInputs in = make_inputs(c);
+    CaseOutputs hard, soft;
+    {
+      const harness::Scope hardware({"amx", Rung::amx});
+      hard = run_case(in);
+    }
+    {
+      const harness::Scope twin({"amx_twin", {}});
+      soft = run_case(in);
+    }
+    for (const std::string& name : differing(hard, soft)) ADD_FAILURE() << c.label() << ": " << name << " differs";
+  }
+}
+
+TEST(TileAttention, OtherTypesStayWithTheRungBelow) {
+  const std::vector<harness::Step> kinds = kinds_of_tiles();
+  if (kinds.empty()) GTEST_SKIP() << "every kind of tiles needs AVX-512";
+  const AttentionCase c{.H = 2, .Tq = 40, .Tk = 70, .Dk = 32, .Dv = 32, .seed = 9};
+  const CaseInputs in = make_inputs(c);
+  const harness::Scope scope({"avx512", Rung::avx512});
+  const CaseOutputs below = run_case(in);
+  for (const harness::Step& kind : kinds) {
+    const harness::Scope inner(kind);
+    EXPECT_TRUE(differing(below, run_case(in)).empty()) << kind.name;
+  }
+}
+
+}  // namespace
+}  // namespace mh::kernels
+
+#endif
