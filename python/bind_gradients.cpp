@@ -19,8 +19,8 @@ constexpr std::string_view kOp = "attention_backward";
 // A gradient that is wanted: an array like what it belongs to.
 class Wanted {
  public:
-  Wanted(bool wanted, const Array& of, DType dtype) {
-    if (wanted) output_.emplace(of, of.tensor().shape(), dtype);
+  Wanted(bool wanted, const Array& of) {
+    if (wanted) output_.emplace(of, of.tensor().shape(), of.tensor().dtype());
   }
   Tensor tensor() const { return output_ ? output_->tensor() : Tensor{}; }
   nb::object release() { return output_ ? output_->release() : nb::none(); }
@@ -33,35 +33,7 @@ struct Given {
   nb::handle q, k, v, o, lse, d_o, d_lse;
 };
 
-// (dq, dk, dv, dbias), None where not wanted. `bias` is dense, and its gradient f32.
-nb::tuple backward(const Given& given, nb::handle bias_object, const std::array<bool, 4>& wanted,
-                   const OptionArguments& arguments) {
-  const Array q({kOp, "q"}, given.q), k({kOp, "k"}, given.k), v({kOp, "v"}, given.v), o({kOp, "o"}, given.o),
-      lse({kOp, "lse"}, given.lse), d_o({kOp, "d_o"}, given.d_o);
-  std::optional<Array> d_lse, bias;
-  if (!given.d_lse.is_none()) d_lse.emplace(Site{kOp, "d_lse"}, given.d_lse);
-  CallOptions options(kOp, arguments, q);
-  Wanted dq(wanted[0], q, q.tensor().dtype()), dk(wanted[1], k, k.tensor().dtype()),
-      dv(wanted[2], v, v.tensor().dtype());
-  std::optional<Wanted> dbias;
-  AttentionGradients out{dq.tensor(), dk.tensor(), dv.tensor()};
-  if (!bias_object.is_none()) {
-    bias.emplace(Site{kOp, "bias"}, bias_object);
-    dbias.emplace(wanted[3], *bias, DType::f32);
-    options.value.bias.insert(options.value.bias.begin(), DenseBias{bias->tensor()});
-    out.dbias.push_back(dbias->tensor());
-  }
-  for (size_t n = out.dbias.size(); n < options.value.bias.size(); ++n) out.dbias.emplace_back();
-  {
-    const AttentionCall call{q.tensor(), k.tensor(), v.tensor(), {o.tensor(), lse.tensor()}};
-    const OutputGradients gradients{d_o.tensor(), d_lse ? d_lse->tensor() : Tensor{}};
-    nb::gil_scoped_release released;
-    attention_backward_into(out, call, gradients, options.value);
-  }
-  return nb::make_tuple(dq.release(), dk.release(), dv.release(), dbias ? dbias->release() : nb::none());
-}
-
-// Which gradients are wanted of a call with all options, in the order of the result.
+// Which gradients are wanted, in the order of the result.
 struct Wants {
   bool q, k, v, bias, relative, sink, tau, mix;
 };
@@ -84,7 +56,7 @@ nb::tuple all_gradients(const Given& given, const Wants& wants, const OptionArgu
   std::optional<Array> d_lse;
   if (!given.d_lse.is_none()) d_lse.emplace(Site{kOp, "d_lse"}, given.d_lse);
   const CallOptions options(kOp, arguments, q);
-  Wanted dq(wants.q, q, q.tensor().dtype()), dk(wants.k, k, k.tensor().dtype()), dv(wants.v, v, v.tensor().dtype());
+  Wanted dq(wants.q, q), dk(wants.k, k), dv(wants.v, v);
   std::optional<Output> dense, relative, sink, tau, mix;
   AttentionGradients out{dq.tensor(), dk.tensor(), dv.tensor()};
   for (const Bias& bias : options.value.bias) {
@@ -149,7 +121,7 @@ nb::object plain_backward(nb::handle q_object, nb::handle k_object, nb::handle v
   }
   if (causal) options.mask = from_torch_causal();
   if (!scale.is_none()) options.similarity = DotSimilarity{nb::cast<float>(scale)};
-  Wanted dq(want_q, q, q.tensor().dtype()), dk(want_k, k, k.tensor().dtype()), dv(want_v, v, v.tensor().dtype());
+  Wanted dq(want_q, q), dk(want_k, k), dv(want_v, v);
   {
     const AttentionCall call{q.tensor(), k.tensor(), v.tensor(), {o.tensor(), lse.tensor()}};
     nb::gil_scoped_release released;
@@ -186,16 +158,6 @@ nb::object plain_attention(nb::handle q_object, nb::handle k_object, nb::handle 
 }  // namespace
 
 void bind_gradients(nb::module_& m) {
-  m.def(
-      "attention_backward",
-      [](nb::handle q, nb::handle k, nb::handle v, nb::handle o, nb::handle lse, nb::handle d_o, nb::handle d_lse,
-         nb::handle bias, bool want_q, bool want_k, bool want_v, bool want_bias, nb::kwargs given) {
-        return backward({q, k, v, o, lse, d_o, d_lse}, bias, {want_q, want_k, want_v, want_bias},
-                        option_arguments(kOp, given));
-      },
-      "q"_a, "k"_a, "v"_a, "o"_a, "lse"_a, "d_o"_a, "d_lse"_a.none(), nb::kw_only(), "bias"_a.none() = nb::none(),
-      "want_q"_a = true, "want_k"_a = true, "want_v"_a = true, "want_bias"_a = false, "options"_a,
-      "(dq, dk, dv, dbias) of a call, None where not wanted; options as the call had them.");
   m.def(
       "attention_gradients",
       [](nb::handle q, nb::handle k, nb::handle v, nb::handle o, nb::handle lse, nb::handle d_o, nb::handle d_lse,

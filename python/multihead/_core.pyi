@@ -134,22 +134,6 @@ def attention_weights(
     **options: Unpack[Options],
 ) -> ArrayT: ...
 def attention_statistics(q: Array, k: Array, lse: Array, *, top: int = 1, **options: Unpack[Options]) -> Statistics: ...
-def attention_backward(
-    q: ArrayT,
-    k: Array,
-    v: Array,
-    o: Array,
-    lse: Array,
-    d_o: Array,
-    d_lse: Array | None,
-    *,
-    bias: Array | None = None,
-    want_q: bool = True,
-    want_k: bool = True,
-    want_v: bool = True,
-    want_bias: bool = False,
-    **options: Unpack[Options],
-) -> tuple[ArrayT | None, ArrayT | None, ArrayT | None, ArrayT | None]: ...
 def attention_gradients(
     q: ArrayT,
     k: Array,

@@ -86,11 +86,8 @@ def _(q, k, v, o, lse, d_o, d_lse, mask, seed, dropout, causal, scale, wants):
 
 def backward(q, k, v, o, lse, d_o, d_lse, wants, scale, given):
     """(dq, dk, dv, dmask), None where not wanted; the gradient of a mask has the mask's type."""
-    want_q, want_k, want_v, want_bias = wants
-    dq, dk, dv, dbias = _core.attention_backward(
-        unit(q), unit(k), unit(v), o, lse, unit(d_o), d_lse, scale=scale,
-        want_q=want_q, want_k=want_k, want_v=want_v, want_bias=want_bias, **given,
-    )
+    wants = [*wants, False, False, False, False]  # no ALiBi or T5, sink, tau, mixing in PyTorch's call
+    dq, dk, dv, dbias, *_ = _core.attention_gradients(unit(q), unit(k), unit(v), o, lse, unit(d_o), d_lse, wants=wants, scale=scale, **given)
     return dq, dk, dv, dbias if dbias is None else dbias.to(given["bias"].dtype)
 
 
