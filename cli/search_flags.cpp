@@ -47,7 +47,7 @@ void SearchFlags::add_to(CLI::App& verb) {
   verb.add_option("--repetition-penalty", rules.repetition_penalty, "above 1: words already written become less likely")
       ->type_name("X");
   count("--no-repeat", rules.no_repeat_ngram, "no N tokens in a row stand twice (0: they may)", 0);
-  count("--batch", search.batch.tokens, "tokens translated together (1024); changes no result");
+  count("--batch", search.batch.tokens, "tokens translated together (2048); changes no result");
   verb.add_option("--precision", precision, "of the products: f32, or bf16 (faster where the machine has AMX)")
       ->type_name("TYPE")
       ->check(CLI::IsMember({"f32", "bf16"}).description(""));

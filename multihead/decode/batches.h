@@ -7,8 +7,9 @@
 namespace mh::detail {
 
 // Numbers of sentences, longest first, cut where tokens · width would pass the budget; every sentence is in one batch.
-// `lengths` are the sources' tokens. At least `at_least` batches where there are as many sentences.
+// `lengths` are the sources' tokens. A batch takes at most half of a worker's part of what is left: the last ones are
+// small, and workers that take one after the other end together.
 std::vector<std::vector<int64_t>> cut_batches(const std::vector<int64_t>& lengths, int64_t width, int64_t budget,
-                                              int64_t at_least);
+                                              int64_t workers);
 
 }  // namespace mh::detail

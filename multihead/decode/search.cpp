@@ -131,9 +131,6 @@ void write_batch(const Job& job, const Sources& sources, int64_t room, std::vect
   }
 }
 
-// So many batches for each thread that they end together, but none of fewer tokens than keep a thread busy.
-constexpr int64_t kPiecesPerThread = 8, kFewestTokens = 256;
-
 // Batches on threads of their own, or, where there are too few of them, one after the other on all threads.
 template <class Body>
 void for_batches(size_t count, const Body& body) {
@@ -158,15 +155,12 @@ template <class Make>
 std::vector<std::vector<Hypothesis>> write_all(const Job& job, const Sources& sources, int64_t budget,
                                                const Make& make) {
   std::vector<int64_t> lengths, limits;
-  int64_t tokens = 0;
   for (const auto& source : sources) {
     const auto length = static_cast<int64_t>(source.size());
     lengths.push_back(length + 1);
     limits.push_back(detail::length_limit(job.rules, length, job.model.config().max_length));
-    tokens += lengths.back();
   }
-  const int64_t pieces = std::clamp<int64_t>(tokens * job.width / kFewestTokens, 1, kPiecesPerThread * threads());
-  const auto batches = detail::cut_batches(lengths, job.width, budget, pieces);
+  const auto batches = detail::cut_batches(lengths, job.width, budget, threads());
   const int64_t room = most_room(batches, job.width, limits);
   std::vector<std::vector<Hypothesis>> results(sources.size());
   for_batches(batches.size(), [&](int64_t n) {

@@ -19,9 +19,16 @@ TEST(Batches, ASentencePastTheBudgetIsAloneAndNoneIsLost) {
   EXPECT_TRUE(cut_batches({}, 4, 100, 3).empty());
 }
 
-TEST(Batches, ThereAreAsManyAsAskedFor) {
-  EXPECT_EQ(cut_batches({4, 4, 4, 4}, 1, 1000, 2), (Batches{{0, 1}, {2, 3}}));
-  EXPECT_EQ(cut_batches({4, 4}, 1, 1000, 5), (Batches{{0}, {1}}));
+TEST(Batches, WorkersEndTogetherOverSmallLastOnes) {
+  const Batches cut = cut_batches(std::vector<int64_t>(512, 8), 1, 5000, 2);
+  std::vector<size_t> sizes;
+  for (const auto& batch : cut) sizes.push_back(batch.size());
+  EXPECT_EQ(sizes, (std::vector<size_t>{128, 96, 72, 54, 40, 32, 32, 32, 26}));
+}
+
+TEST(Batches, OneWorkerOrFewTokensAreNotCut) {
+  EXPECT_EQ(cut_batches(std::vector<int64_t>(512, 8), 1, 5000, 1).size(), 1U);
+  EXPECT_EQ(cut_batches({4, 4, 4, 4}, 1, 1000, 2), (Batches{{0, 1, 2, 3}}));
 }
 
 }  // namespace
