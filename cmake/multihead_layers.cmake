@@ -36,11 +36,12 @@ function(mh_isa layer rung)
     "${optimise};-fno-math-errno;-Wno-uninitialized;-Wno-maybe-uninitialized;-DHWY_COMPILE_ONLY_STATIC;${arg_FLAGS}")
 endfunction()
 
-# mh_test(name sources…): a GoogleTest binary, every case a ctest.
+# mh_test(name sources…): a GoogleTest binary, every case a ctest. Its own code is compiled fast rather than to be fast.
 function(mh_test name)
   add_executable(${name} ${ARGN})
-  target_link_libraries(${name} PRIVATE multihead_objects rapidcheck GTest::gtest GTest::gtest_main
+  target_link_libraries(${name} PRIVATE multihead_inside rapidcheck GTest::gtest GTest::gtest_main
     nlohmann_json::nlohmann_json)
   target_compile_definitions(${name} PRIVATE MH_TEST_DATA="${PROJECT_SOURCE_DIR}/tests")
+  target_compile_options(${name} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O1>)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 900)
 endfunction()

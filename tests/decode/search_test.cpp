@@ -197,7 +197,7 @@ TEST_P(SearchOnRungs, BatchAndThreadsChangeNoBit) {
   const harness::Scope scope(GetParam());
   Transformer model = tiny_model(50, 4);
   model.pack();
-  const auto sources = random_sources(30, 25, 50);
+  const auto sources = random_sources(std::max<int64_t>(8, harness::cases(30)), 25, 50);
   for (const int64_t beam : {1, 4}) {
     SearchOptions options{.beam = beam, .n_best = std::min<int64_t>(beam, 3)};
     std::vector<std::vector<Hypothesis>> alone;

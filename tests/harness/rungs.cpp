@@ -34,9 +34,9 @@ Scope::~Scope() {
 
 int64_t cases(int64_t usual) {
 #if defined(__SANITIZE_ADDRESS__)
-  usual = (usual + 7) / 8;
-#elif defined(__SANITIZE_THREAD__)
   usual = (usual + 15) / 16;
+#elif defined(__SANITIZE_THREAD__)
+  usual = (usual + 63) / 64;
 #endif
   const char* text = std::getenv("MH_TEST_SCALE");
   return usual * (text ? std::max<int64_t>(1, std::atoll(text)) : 1);

@@ -35,9 +35,16 @@ class Scope {
   int threads_;
 };
 
-// How many cases a test takes that usually takes so many: an eighth under ASan, a sixteenth under TSan, times
+// How many cases a test takes that usually takes so many: a sixteenth under ASan, a sixty-fourth under TSan, times
 // MH_TEST_SCALE where that is set.
 int64_t cases(int64_t usual);
+
+// What runs on one thread takes a few of its sizes only where races are looked for.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kLooksForRaces = true;
+#else
+inline constexpr bool kLooksForRaces = false;
+#endif
 
 // The first twenty, one a line.
 std::string listed(const std::vector<std::string>& failures);

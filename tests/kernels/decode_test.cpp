@@ -88,7 +88,7 @@ TEST(Decode, TypeOfQueriesIsFree) {
 // The gaps between rows hold NaN, and the last row ends with its memory.
 TEST(Decode, EveryWidthReadsItsRowsOnly) {
   std::vector<int64_t> widths;
-  for (int64_t width = 1; width <= 70; ++width) widths.push_back(width);
+  for (int64_t width = 1; width <= 70; width += harness::kLooksForRaces ? 9 : 1) widths.push_back(width);
   for (const int64_t width : {79, 95, 100, 127, 128, 129, 160, 192, 255, 256, 257, 300, 384, 511, 512})
     widths.push_back(width);
   on_every_rung([&](const std::string& rung, const kernels::Table& table) {
