@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "multihead/nn/positions.h"
 #include "multihead/ops/dropout.h"
@@ -50,6 +51,22 @@ const Param& embedding_of(const TransformerConfig& c, ParamStore& store) {
 }
 
 Tensor ids_tensor(const std::vector<int32_t>& ids) { return tensor<int32_t>(ids, {static_cast<int64_t>(ids.size())}); }
+
+// Of hypotheses that wrote the same token last: their rows before the first layer are equal, about half of all (Zen 4,
+// models/en-de: 1 to 2 of 100 of the time).
+RepeatedRows repeats_of(const std::vector<int32_t>& ids, int64_t vocabulary) {
+  std::vector<int32_t> place(static_cast<size_t>(vocabulary), -1), first, which;
+  for (size_t n = 0; n < ids.size(); ++n) {
+    int32_t& at = place[static_cast<size_t>(ids[n])];
+    if (at < 0) {
+      at = static_cast<int32_t>(first.size());
+      first.push_back(static_cast<int32_t>(n));
+    }
+    which.push_back(at);
+  }
+  if (first.size() == ids.size()) return {};
+  return {ids_tensor(first), ids_tensor(which)};
+}
 
 // (rows, H, D) as (rows, H, 1, D): one query or key per hypothesis.
 Tensor one_each(const Tensor& rows) { return rows.unsqueeze(2); }
@@ -184,12 +201,13 @@ Tensor Transformer::step_rows(DecoderState& state, const std::vector<int32_t>& i
         state.step_ + 1, config_.max_length);
   const Tensor positions = full({state.hypotheses_}, static_cast<double>(state.step_), DType::i32);
   Tensor x = embed(*target_embedding_, ids_tensor(ids), positions, pass);
+  RepeatedRows repeats = pass.is_training() ? RepeatedRows() : repeats_of(ids, config_.vocabulary);
   for (size_t n = 0; n < decoder_.layers().size(); ++n) {
     const DecoderLayer& layer = decoder_.layers()[n];
     x = layer.step(
         x, pass,
         [&](const Tensor& rows) {
-          const MultiHeadAttention::Heads heads = layer.self_attn.project(rows, positions);
+          const MultiHeadAttention::Heads heads = layer.self_attn.project(rows, positions, std::exchange(repeats, {}));
           state.caches_[n].append(one_each(heads.k), one_each(heads.v));
           const Tensor o = attention(one_each(heads.q), state.caches_[n], layer.self_attn.call_options(pass, {})).o;
           return o.reshape({o.size(0), o.size(1), o.size(3)});

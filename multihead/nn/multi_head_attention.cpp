@@ -110,14 +110,16 @@ MultiHeadAttention::KeysValues MultiHeadAttention::keys_values(const Tensor& k, 
   return {rotated(split_heads(parts[0], options_.key_width), positions), split_heads(parts[1], options_.value_width)};
 }
 
-MultiHeadAttention::Heads MultiHeadAttention::project(const Tensor& x, const Tensor& positions) const {
+MultiHeadAttention::Heads MultiHeadAttention::project(const Tensor& x, const Tensor& positions,
+                                                      const RepeatedRows& repeats) const {
   if (!all_) {
     const KeysValues kv = keys_values(x, x, positions);
     return {queries(x, positions), kv.k, kv.v};
   }
   const int64_t q_rows = options_.heads * options_.key_width, k_rows = options_.key_heads * options_.key_width,
                 v_rows = options_.key_heads * options_.value_width;
-  const std::vector<Tensor> parts = split((*all_)(x), 1, {q_rows, k_rows, v_rows});
+  const Tensor all = repeats.which ? embedding((*all_)(embedding(x, repeats.first)), repeats.which) : (*all_)(x);
+  const std::vector<Tensor> parts = split(all, 1, {q_rows, k_rows, v_rows});
   return {rotated(split_heads(parts[0], options_.key_width), positions),
           rotated(split_heads(parts[1], options_.key_width), positions), split_heads(parts[2], options_.value_width)};
 }

@@ -48,6 +48,11 @@ struct SublayerEnd {
   float dropout = 0;
 };
 
+// Which rows of x are equal, so that each is projected once: x[n] = x[first[which[n]]]. Empty: nothing is known.
+struct RepeatedRows {
+  Tensor first{}, which{};  // i32
+};
+
 // Parameters as torch.nn.MultiheadAttention names them: in_proj_weight (q, k and v below each other) where all three
 // are made of the same width, else q_proj_weight, k_proj_weight, v_proj_weight; in_proj_bias, out_proj.weight,
 // out_proj.bias; and relative_bias (buckets, H) for T5.
@@ -72,7 +77,7 @@ class MultiHeadAttention {
   struct Heads {
     Tensor q, k, v;
   };
-  Heads project(const Tensor& x, const Tensor& positions) const;
+  Heads project(const Tensor& x, const Tensor& positions, const RepeatedRows& repeats = {}) const;
   // … attention over rows of two ragged batches …
   Tensor attend(const Heads& heads, const Sequences& queries, const Sequences& keys, Pass& pass,
                 const AttendOptions& options) const;

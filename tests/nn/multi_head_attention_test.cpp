@@ -2,6 +2,7 @@
 #include "multihead/nn/multi_head_attention.h"
 
 #include "multihead/ops/elementwise.h"
+#include "multihead/ops/embedding.h"
 #include "tests/nn/golden.h"
 
 namespace mh {
@@ -71,6 +72,17 @@ TEST(MultiHeadAttention, RaggedRowsAreEachSequenceAlone) {
               x.slice(0, 3, 8).clone().reshape({1, 5, 12}), pass);
     EXPECT_LT(error_against(padded.reshape({5, 9}), last), 1e-5);
   }
+}
+
+TEST(MultiHeadAttention, RepeatedRowsAreProjectedOnceToTheSameBits) {
+  ParamStore store;
+  const MultiHeadAttention layer(Params(store), {.model = 16, .heads = 2});
+  const Tensor which = tensor<int32_t>({0, 1, 0, 2, 1}, {5}), first = tensor<int32_t>({0, 1, 3}, {3});
+  const Tensor x = embedding(randn({3, 16}, 1), which), positions = zeros({5}, DType::i32);
+  const auto plain = layer.project(x, positions), once = layer.project(x, positions, {first, which});
+  EXPECT_EQ(error_against(once.q, plain.q), 0);
+  EXPECT_EQ(error_against(once.k, plain.k), 0);
+  EXPECT_EQ(error_against(once.v, plain.v), 0);
 }
 
 TEST(MultiHeadAttention, HeadMaskScalesHeadsAndHasAGradient) {
