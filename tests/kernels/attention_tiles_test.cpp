@@ -3,6 +3,7 @@
 
 #if defined(__x86_64__)
 
+#include <cmath>
 #include <vector>
 
 #include "multihead/base/parallel.h"
@@ -10,7 +11,9 @@
 #include "multihead/check/verdict.h"
 #include "multihead/kernels/cpu/amx_detect.h"
 #include "multihead/kernels/cpu/dispatch.h"
+#include "multihead/ops/attention.h"
 #include "tests/harness/rungs.h"
+#include "tests/ops/compare.h"
 
 namespace mh::kernels {
 namespace {
@@ -54,6 +57,12 @@ std::vector<AttentionCase> tile_cases() {
       {.B = 3, .H = 2, .Tq = 120, .Tk = 140, .Dk = 64, .Dv = 64, .masks = kMaskCausal, .dropout = 0.1f, .packed = true},
       {.H = 2, .Tq = 100, .Tk = 190, .Dk = 80, .Dv = 80, .masks = kMaskCausal},
       {.H = 2, .Tq = 33, .Tk = 97, .Dk = 7, .Dv = 17, .masks = kMaskWindow, .similarity = CaseSimilarity::euclidean},
+      {.B = 2, .H = 2, .Hkv = 1, .Tq = 77, .Tk = 189, .Dk = 32, .Dv = 32, .bias = CaseBias::dense},
+      {.H = 2, .Tq = 150, .Tk = 150, .Dk = 64, .Dv = 64, .masks = kMaskCausal, .bias = CaseBias::half},
+      {.H = 2, .Tq = 60, .Tk = 100, .Dk = 64, .Dv = 64, .masks = kMaskWindow | kMaskKeep, .bias = CaseBias::drops},
+      {.H = 1, .Tq = 50, .Tk = 90, .Dk = 64, .Dv = 64, .bias = CaseBias::t5, .cap = 2},
+      // Far from the cap: tanh must be as exact as its argument.
+      {.H = 1, .Tq = 50, .Tk = 90, .Dk = 64, .Dv = 64, .cap = 1e6f},
   };
   uint64_t seed = 100;
   for (AttentionCase& c : cases) c.dtype = DType::bf16, c.seed = seed++;
@@ -103,6 +112,25 @@ TEST(TileAttention, GarbageInDroppedPlacesChangesNoBit) {
       }
     }
     EXPECT_GT(places, 0);
+  }
+}
+
+// Where every pair is computed, the gradient of a bias is written without being cleared first; under a mask it is not.
+TEST(TileAttention, GradientOfABiasReplacesWhatWasThere) {
+  const Tensor q = randn({2, 2, 45, 32}, 1, DType::bf16), k = randn({2, 2, 70, 32}, 2, DType::bf16),
+               v = randn({2, 2, 70, 32}, 3, DType::bf16), d_o = randn({2, 2, 45, 32}, 4, DType::bf16);
+  for (const harness::Step& kind : kinds_of_tiles()) {
+    const harness::Scope scope(kind);
+    for (const Mask& mask : {Mask{}, causal(), window(3, 3), lengths(tensor<int32_t>({70, 31}, {2}))}) {
+      for (const Shape& shape : {Shape{2, 2, 45, 70}, Shape{1, 2, 45, 70}, Shape{2, 2, 1, 70}, Shape{2, 2, 45, 1}}) {
+        const AttentionOptions options{.mask = mask, .bias = {DenseBias{randn(shape, 5)}}};
+        const AttentionCall call{q, k, v, attention(q, k, v, options)};
+        const AttentionGradients onto_zeros{.dbias = {zeros(shape)}}, onto_nan{.dbias = {full(shape, NAN)}};
+        attention_backward_into(onto_zeros, call, {d_o, {}}, options);
+        attention_backward_into(onto_nan, call, {d_o, {}}, options);
+        EXPECT_TRUE(test::same_bits(onto_zeros.dbias[0], onto_nan.dbias[0])) << kind.name;
+      }
+    }
   }
 }
 

@@ -10,7 +10,8 @@ inline int64_t tile_backward_keys(const TileSizes& t) {
 struct TileGradPlan {
   BackwardPlan base;     // tasks, rows, delta, projection, turns of tasks
   TileSizes t;
-  bool fast;             // no option but masks: the vector work is interleaved
+  bool fast;             // no option but masks and biases: the vector work is interleaved
+  bool writes_bias;      // every pair of dbias falls to one item, which need not add to what is there
   int64_t* spans_at;     // per sequence: first span of queries (of one head)
   float* dq;             // (spans of (sequence, head)): kSpanBlocks × dq tiles, then row sums
   Turns dq_turns;        // per span of (sequence, head)
@@ -133,14 +134,16 @@ inline void load_span(const TileGradPlan& plan, TileGradSpan& span) {
   memset(span.dq, 0, static_cast<size_t>(span.count * 4 * t.across_k * kTileBytes));
 }
 
-inline TileGradRoom take_grad_room(Scratch& scratch, const Scores& scores, bool fast) {
+inline TileGradRoom take_grad_room(Scratch& scratch, const TileGradPlan& plan) {
+  const Scores& scores = plan.base.a.scores;
   const auto item = [&] { return take<float>(scratch, kItemKeys * kTileQueries); };
   TileGradRoom room{};
   for (int n = 0; n < 2; ++n) {
     room.s[n] = item(), room.dp[n] = item();
     room.scores[n] = take_score_room(scratch, scores.cap > 0);
   }
-  if (!fast) room.p = item(), room.ds = item(), room.factors = item();
+  room.ds = item();
+  if (!plan.fast) room.p = item(), room.factors = item();
   room.p_left = take<uint32_t>(scratch, kItemKeys / 16 * kSpanBlocks * kTileFloats);
   room.ds_left = take<uint32_t>(scratch, kItemKeys / 16 * kSpanBlocks * kTileFloats);
   room.ds_right = take<uint32_t>(scratch, kSpanKeys / 32 * kSpanBlocks * kSlotWords);
@@ -191,6 +194,9 @@ struct GradPipe {
         step.classified = step.keys.begin;
         step.room = &scores;
         if (step.kind.pairs == Pairs::none) continue;
+        const AttentionBackwardArgs& a = plan.base.a;
+        if (a.scores.bias) ask_for_bias(a.scores.bias, q, step.keys);
+        if (a.dbias) ask_for_bias<true>(a.dbias, q, step.keys);
         item.block = next_block++;
         return true;
       }
@@ -232,24 +238,24 @@ struct GradPipe {
   }
 
   // Products of `next`, if any, beside p and ds of `now`.
-  template <bool kNext>
+  template <bool kNext, bool kKeep>
   HWY_NOINLINE void step(const Item& next, float* s_next, float* dp_next, const Item& now, const float* s, const float* dp) {
     const TileGradBlock& block = span.blocks[now.block];
-    GradSlices slices{_mm512_set1_ps(now.step.factor),
-                      {_mm512_load_ps(block.lse), _mm512_load_ps(block.lse + 16)},
-                      {_mm512_load_ps(block.delta), _mm512_load_ps(block.delta + 16)},
-                      {live_lanes(_mm512_load_ps(block.lse)), live_lanes(_mm512_load_ps(block.lse + 16))},
-                      s, dp, p_left(now), ds_left(now), ds_right(now)};
+    GradSlices<kKeep> slices{_mm512_set1_ps(now.step.factor),
+                             {_mm512_load_ps(block.lse), _mm512_load_ps(block.lse + 16)},
+                             {_mm512_load_ps(block.delta), _mm512_load_ps(block.delta + 16)},
+                             {live_lanes(_mm512_load_ps(block.lse)), live_lanes(_mm512_load_ps(block.lse + 16))},
+                             s, dp, p_left(now), ds_left(now), ds_right(now), room.ds};
     int end = kItemSlices;
     if constexpr (Tiles::kWholeSums) {
       if constexpr (kNext) multiply_whole(next, s_next, dp_next);
       slices.done = static_cast<int>(16 * now.step.first_group());
       end = static_cast<int>(16 * now.step.end_group());
     } else if constexpr (kNext && KS != 0) {
-      Beside<GradSlices, kItemSlices, 8 * (KS + VS)> beat{slices};
+      Beside<GradSlices<kKeep>, kItemSlices, 8 * (KS + VS)> beat{slices};
       multiply(next, s_next, dp_next, beat);
     } else if constexpr (kNext) {
-      Paced<GradSlices, kItemSlices> beat(slices, static_cast<int>(8 * (across_k() + across_v())));
+      Paced<GradSlices<kKeep>, kItemSlices> beat(slices, static_cast<int>(8 * (across_k() + across_v())));
       multiply(next, s_next, dp_next, beat);
     }
     for (; slices.done < end; ++slices.done) slices.slice(slices.done);
@@ -260,6 +266,18 @@ struct GradPipe {
   int64_t group(const Item& item) const { return (item.step.first - keys.first) % kSpanKeys / 32; }
   uint32_t* ds_right(const Item& item) const { return room.ds_right + (group(item) * kSpanBlocks + item.block) * kSlotWords; }
 
+  bool wants_biases() const { return plan.base.a.dbias || task.relative; }
+  // The gradients of the biases take the item's ds.
+  void add_biases(const Item& now, const ScoreRoom& scores) {
+    const AttentionBackwardArgs& a = plan.base.a;
+    const QueryBlock& q = span.blocks[now.block].state.q;
+    const float* ds = room.ds + (now.step.keys.begin - now.step.first) * kTileQueries;
+    if (a.dbias && plan.writes_bias) write_bias_gradient(a.dbias, q, now.step.keys, ds);
+    else if (a.dbias) add_bias_gradient(a.dbias, q, now.step.keys, ds, scores.rows);
+    if (task.relative)
+      add_relative_bias(q, now.step.keys, a.sequences.data[task.n].position, keys.first + keys.count - 1, ds, task.relative);
+  }
+
   // p and ds of `now` with every option.
   void weigh(const Item& now, const float* s, const float* dp, const ScoreRoom& scores) {
     const AttentionBackwardArgs& a = plan.base.a;
@@ -267,11 +285,9 @@ struct GradPipe {
     const QueryBlock& q = block.state.q;
     const int64_t offset = now.step.first - keys.first;
     weigh_item(a.scores, block, now.step, s, dp, room);
-    float* ds = room.ds + (now.step.keys.begin - now.step.first) * kTileQueries;
-    if (a.dbias) add_dense_bias(a.dbias, q, now.step.keys, ds, scores.rows);
-    if (task.relative)
-      add_relative_bias(q, now.step.keys, a.sequences.data[task.n].position, keys.first + keys.count - 1, ds, task.relative);
+    add_biases(now, scores);
     if (a.scores.cap > 0) {
+      float* ds = room.ds + (now.step.keys.begin - now.step.first) * kTileQueries;
       const int64_t count = (now.step.keys.end - now.step.keys.begin) * kTileQueries;
       for (int64_t n = 0; n < count; n += 16)
         _mm512_storeu_ps(ds + n, times(_mm512_loadu_ps(ds + n), _mm512_loadu_ps(scores.slope + n)));
@@ -324,10 +340,13 @@ struct GradPipe {
       if (!plan.fast) {
         weigh(now, s, dp, room.scores[parity]);
         if (has_next) multiply_alone(next, s_next, dp_next);
-      } else if (has_next) {
-        step<true>(next, s_next, dp_next, now, s, dp);
+      } else if (wants_biases()) {
+        if (has_next) step<true, true>(next, s_next, dp_next, now, s, dp);
+        else step<false, true>(next, s_next, dp_next, now, s, dp);
+        add_biases(now, room.scores[parity]);
       } else {
-        step<false>(next, s_next, dp_next, now, s, dp);
+        if (has_next) step<true, false>(next, s_next, dp_next, now, s, dp);
+        else step<false, false>(next, s_next, dp_next, now, s, dp);
       }
       if (block.unclean) add_unclean(now, s);
       for (int64_t n = now.step.first_group(); n < now.step.end_group(); ++n) {

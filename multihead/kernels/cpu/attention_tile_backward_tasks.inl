@@ -143,7 +143,7 @@ void backward_tile_task(const TileGradPlan& plan, int64_t n, int64_t key_head, i
   BackwardTask task{plan.base, n, key_head, part, {}, {}, nullptr};
   task.keys.first = keys.first, task.keys.count = keys.count;
   if (a.drelative) task.relative = take<float>(scratch, s.q_len + keys.count + kMaxQueries);
-  TileGradRoom room = take_grad_room(scratch, a.scores, plan.fast);
+  TileGradRoom room = take_grad_room(scratch, plan);
   TileGradSpan span = take_span(scratch, plan);
   float* rows_room = take<float>(scratch, 17 * 32 * plan.t.across_k);
 
@@ -164,10 +164,10 @@ void backward_tile_task(const TileGradPlan& plan, int64_t n, int64_t key_head, i
   plan.base.done.pass(plan.base.task(n, key_head, part));
 }
 
-// Whether scores need nothing but masks, and ds may be scaled at the end.
-inline bool only_masks(const AttentionBackwardArgs& a, const Sizes& sizes) {
+// Whether p follows from a score and ds from p and dp, and ds may be scaled at the end.
+inline bool plain_gradients(const AttentionBackwardArgs& a, const Sizes& sizes) {
   const Scores& s = a.scores;
-  if (s.similarity != Similarity::dot || s.cap > 0 || s.relative || s.bias || s.dropout_threshold > 0 || a.dbias || a.drelative) return false;
+  if (s.similarity != Similarity::dot || s.cap > 0 || s.dropout_threshold > 0) return false;
   for (int64_t h = 0; h < sizes.heads; ++h)
     if (!(s.scale[h] > 0) || s.scale[h] != s.scale[h / sizes.group * sizes.group]) return false;
   return true;
@@ -178,7 +178,7 @@ inline TileGradPlan plan_tile_backward(const AttentionBackwardArgs& a, Scratch& 
   const int64_t count = a.sequences.count;
   TileGradPlan plan{{a, t.sizes, tile_backward_keys(t), take<int64_t>(scratch, count + 1), take<int64_t>(scratch, count + 1), nullptr, nullptr,
                      nullptr, nullptr, nullptr, nullptr, {}, {}},
-                    t, only_masks(a, t.sizes), take<int64_t>(scratch, count + 1), nullptr, {}};
+                    t, plain_gradients(a, t.sizes), a.dbias && covers_bias(a), take<int64_t>(scratch, count + 1), nullptr, {}};
   BackwardPlan& base = plan.base;
   base.tasks_at[0] = base.rows_at[0] = plan.spans_at[0] = 0;
   for (int64_t n = 0; n < count; ++n) {
@@ -204,7 +204,7 @@ void attention_backward_tiles(const AttentionBackwardArgs& a) {
   Scratch scratch;
   const TileGradPlan plan = plan_tile_backward(a, scratch);
   const BackwardPlan& base = plan.base;
-  if (a.dbias) clear_bias(a.dbias);
+  if (a.dbias && !plan.writes_bias) clear_bias(a.dbias);
   if (a.drelative) memset(a.drelative, 0, static_cast<size_t>(base.sizes.heads * a.scores.relative_count) * 4);
   parallel_for(a.sequences.count * base.sizes.heads, [&](int64_t task) { row_deltas(base, task / base.sizes.heads, task % base.sizes.heads); });
   parallel_for(base.tasks_at[a.sequences.count], [&](int64_t task) {

@@ -20,7 +20,8 @@ struct TileGradBlock {
 
 struct TileGradRoom {
   float *s[2], *dp[2];       // (kItemKeys, 32)
-  float *p, *ds, *factors;   // likewise, for options that need more than the fast path
+  float* ds;                 // likewise, for the biases
+  float *p, *factors;        // likewise, for options that need more than the fast path
   uint32_t* p_left;          // left operand, tiles[key / 16][block] of a half span
   uint32_t* ds_left;
   uint32_t* ds_right;        // right operand, tiles[key / 32][block][query / 16] of a span
@@ -49,12 +50,14 @@ HWY_INLINE __m512 times(__m512 x, __m512 by) {
   return _mm512_maskz_mul_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NEQ_UQ), x, by);
 }
 
-// p and ds of an item in slices of two keys, straight from products to operands: no option but masks.
+// p and ds of an item in slices of two keys, straight from scores to operands. kKeep: ds is kept as f32 too, for the biases.
+template <bool kKeep>
 struct GradSlices {
   __m512 factor, lse[2], delta[2];
   __mmask16 live[2];
   const float *s, *dp;
   uint32_t *p_left, *ds_left, *ds_right;  // of this item's block
+  float* kept_ds;
   int done = 0;
 
   HWY_INLINE void slice(int n) {
@@ -67,7 +70,9 @@ struct GradSlices {
         const __m512 score = _mm512_load_ps(s + at);
         const __mmask16 kept = kept_pairs(live[half], score);
         const __m512 x = _mm512_maskz_mov_ps(kept, short_exp2(_mm512_fmsub_ps(score, factor, lse[half]), 1.0f));
-        ds[key][half] = round_up_half(_mm512_maskz_mul_ps(kept, x, _mm512_sub_ps(_mm512_load_ps(dp + at), delta[half])));
+        const __m512 slope = _mm512_maskz_mul_ps(kept, x, _mm512_sub_ps(_mm512_load_ps(dp + at), delta[half]));
+        if constexpr (kKeep) _mm512_store_ps(kept_ds + at, slope);
+        ds[key][half] = round_up_half(slope);
         p[key][half] = round_up_half(x);
       }
       const int64_t row = left_row(2 * n + key, 0);

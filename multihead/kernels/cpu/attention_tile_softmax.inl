@@ -141,79 +141,6 @@ struct Paced {
   }
 };
 
-// Whether products need nothing but masks: they then stay in their unit, since -inf times a positive factor stays -inf.
-inline bool masks_only(const Scores& scores, int64_t head) {
-  return scores.similarity == Similarity::dot && scores.scale[head] > 0 && scores.cap <= 0 && !scores.relative && !scores.bias;
-}
-
-// -inf where the masks drop. Stores alone: the scores need not be read.
-inline void mask_step(const Scores& scores, const QueryBlock& q, const TileStep& step, float* s) {
-  const __m512 none = _mm512_set1_ps(kNone);
-  for (int half = 0; half < 2; ++half) {
-    const int lane = 16 * half;
-    float* at = s + lane - step.first * kTileQueries;
-    if (step.kind.banded) {
-      const __m512i low = _mm512_loadu_si512(q.low + lane), high = _mm512_loadu_si512(q.high + lane);
-      for (int64_t j = step.keys.begin; j < step.keys.end; ++j) {
-        const __m512i key = _mm512_set1_epi32(static_cast<int>(j));
-        const __mmask16 out = _mm512_cmplt_epi32_mask(key, low) | _mm512_cmpgt_epi32_mask(key, high);
-        _mm512_mask_store_ps(at + j * kTileQueries, out, none);
-      }
-    }
-    if (step.kind.documents) {
-      const View& d = scores.k_documents;
-      const int32_t* ids = static_cast<const int32_t*>(d.data) + q.sequence * d.stride[0];
-      const __m512i mine = _mm512_loadu_si512(q.document + lane);
-      for (int64_t j = step.keys.begin; j < step.keys.end; ++j)
-        _mm512_mask_store_ps(at + j * kTileQueries, _mm512_cmpneq_epi32_mask(mine, _mm512_set1_epi32(ids[j * d.stride[1]])), none);
-    }
-    if (step.kind.dense) {
-      for (int64_t j = step.keys.begin; j < step.keys.end; ++j) {
-        const int64_t bit = j - step.classified;
-        const __m512i kept = _mm512_loadu_si512(step.room->kept + bit / 32 * kMaxQueries + lane);
-        _mm512_mask_store_ps(at + j * kTileQueries, _mm512_testn_epi32_mask(kept, _mm512_set1_epi32(1 << (bit % 32))), none);
-      }
-    }
-  }
-}
-
-// Products into units of log 2 where the similarity is not dot.
-inline void scale_step(const Scores& scores, const TileQueryBlock& state, const float* square, const TileStep& step, float* s) {
-  const float of_square = units_of(scores, state.q.head).square;
-  for (int64_t j = step.keys.begin - step.first; j < step.keys.end - step.first; ++j) {
-    const float of_key = square[j];
-    const __m512 factor = _mm512_set1_ps(scores.similarity == Similarity::cosine ? inverse_norm(of_key) : 1.0f);
-    const __m512 offset = _mm512_set1_ps(scores.similarity == Similarity::euclidean ? of_square * of_key : 0.0f);
-    for (int lane = 0; lane < kTileQueries; lane += 16) {
-      float* x = s + j * kTileQueries + lane;
-      const __m512 by = _mm512_mul_ps(_mm512_loadu_ps(state.factor + lane), factor);
-      const __m512 plus = _mm512_add_ps(_mm512_loadu_ps(state.q.offset + lane), offset);
-      _mm512_store_ps(x, _mm512_fmadd_ps(_mm512_load_ps(x), by, plus));
-    }
-  }
-}
-
-// Products become scores: similarity, cap, biases, masks; keys out of reach become -inf. Sets step.factor.
-inline void score_step(const Scores& scores, const TileQueryBlock& state, const float* square, int64_t step_keys, float* s, TileStep& step) {
-  const auto drop_keys = [&](int64_t from, int64_t to) {
-    for (float* at = s + from * kTileQueries; at < s + to * kTileQueries; at += 16) _mm512_store_ps(at, _mm512_set1_ps(kNone));
-  };
-  drop_keys(0, step.keys.begin - step.first);
-  drop_keys(step.keys.end - step.first, step_keys);
-  if (masks_only(scores, state.q.head)) {
-    step.factor = units_of(scores, state.q.head).query;
-    if (step.kind.pairs == Pairs::some) mask_step(scores, state.q, step, s);
-    return;
-  }
-  step.factor = 1.0f;
-  const bool dot = scores.similarity == Similarity::dot;
-  if (!dot) scale_step(scores, state, square, step, s);
-  V top[2];
-  if (dot || has_pass(scores, step.kind))
-    apply_scores<2>(scores, state.q, step.keys, step.kind, *step.room, s + (step.keys.begin - step.first) * kTileQueries, top,
-                    dot ? units_of(scores, state.q.head).query : 1.0f);
-}
-
 // Fetches the masks of the keys after `first` for the next blocks to come: 32 rows are more streams than hardware follows.
 inline void prefetch_masks(const Scores& scores, const QueryBlock& q, int64_t first, int64_t end) {
   const int64_t ahead = first + 3 * kBlockKeys;
@@ -269,16 +196,14 @@ struct StepFinder {
 
   bool find(TileStep& step) {
     for (; at < end; at += kStep) {
-      // Options beside masks read the room from the step's own first key on.
-      const int64_t together = masks_only(scores, q.head) ? kBlockKeys : kStep;
       if (at >= block_end) {
-        const int64_t first = at / together * together;
+        const int64_t first = at / kBlockKeys * kBlockKeys;
         turn ^= 1;
         block.room = &rooms[turn];
-        block.keys = reachable(q, first, smaller(together, end - first));
+        block.keys = reachable(q, first, smaller(kBlockKeys, end - first));
         prefetch_masks(scores, q, first, end);
         block.kind = classify_step(scores, q, block.keys, rooms[turn]);
-        block_end = first + together;
+        block_end = first + kBlockKeys;
       }
       if (block.kind.pairs == Pairs::none) continue;
       step = block;
@@ -286,6 +211,7 @@ struct StepFinder {
       step.classified = block.keys.begin;
       step.keys = {larger(at, block.keys.begin), smaller(at + kStep, block.keys.end)};
       if (step.keys.begin >= step.keys.end) continue;
+      if (scores.bias) ask_for_bias(scores.bias, q, step.keys);
       at += kStep;
       return true;
     }

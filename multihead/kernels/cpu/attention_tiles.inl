@@ -3,6 +3,8 @@
 #include "multihead/kernels/cpu/tile_pack.inl"
 #include "multihead/kernels/cpu/attention_tile_keys.inl"
 #include "multihead/kernels/cpu/attention_tile_softmax.inl"
+#include "multihead/kernels/cpu/attention_tile_bias.inl"
+#include "multihead/kernels/cpu/attention_tile_scores.inl"
 #include "multihead/kernels/cpu/attention_tile_step.inl"
 #include "multihead/kernels/cpu/attention_tile_forward.inl"
 #include "multihead/kernels/cpu/attention_tile_gradient.inl"
