@@ -88,6 +88,22 @@ TEST(AttentionDeterminism, APackedSequenceHasTheBitsOfTheSameSequenceAlone) {
   }
 }
 
+TEST(AttentionDeterminism, APaddingMaskGivesTheBitsOfTheKeysItKeeps) {
+  for (const int64_t Tk : {32, 128, 200}) {
+    const int64_t kept = Tk * 3 / 4 - 1;
+    const Tensor q = randn({1, 2, 70, 24}, 1), k = randn({1, 2, Tk, 24}, 2), v = randn({1, 2, Tk, 24}, 3);
+    const Tensor where = zeros({1, 1, 1, Tk}, DType::boolean);
+    for (int64_t j = 0; j < kept; ++j) where.data<bool>()[j] = true;
+    for (const harness::Step& step : harness::steps()) {
+      const harness::Scope scope(step);
+      const AttentionResult masked = attention(q, k, v, {.mask = keep(where)});
+      const AttentionResult cut = attention(q, k.slice(2, 0, kept), v.slice(2, 0, kept));
+      EXPECT_TRUE(same_bits(masked.o, cut.o)) << step.name << " " << Tk;
+      EXPECT_TRUE(same_bits(masked.lse, cut.lse)) << step.name << " " << Tk;
+    }
+  }
+}
+
 TEST(AttentionDeterminism, AThousandRepeatsGiveTheSameBits) {
   const std::vector<AttentionCase> cases{
       {.B = 2,
@@ -152,6 +168,8 @@ TEST(AttentionDeterminism, LongCallsHaveTheSameBitsForAnyNumberOfThreads) {
        .Dv = 72,
        .bias = CaseBias::t5,
        .seed = 6},
+      {.B = 1, .H = 1, .Hkv = 1, .Tq = 128, .Tk = 128, .Dk = 128, .Dv = 128, .masks = kMaskKeep, .seed = 7},
+      {.B = 2, .H = 1, .Hkv = 1, .Tq = 512, .Tk = 512, .Dk = 32, .Dv = 32, .masks = kMaskCausal, .seed = 8},
   };
   for (const AttentionCase& c : cases) {
     const CaseInputs in = make_inputs(c);

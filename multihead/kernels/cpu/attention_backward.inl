@@ -1,6 +1,6 @@
 // The backward pass: a task owns some keys of a key head and walks its queries; dq is added task after task.
 
-// Keys of a task: their rows and gradients fill about half of a 1 MiB L2, and a block of queries is packed once for all.
+// Most keys of a task: their rows and gradients fill about half of a 1 MiB L2, and a block of queries is packed once for all.
 inline int64_t backward_keys(const Sizes& sizes) {
   const int64_t wide = larger(sizes.key_width, sizes.value_width);
   return wide <= 128 ? 256 : wide <= 256 ? 128 : kBlockKeys;
@@ -10,7 +10,7 @@ inline int64_t backward_keys(const Sizes& sizes) {
 struct BackwardPlan {
   const AttentionBackwardArgs& a;
   Sizes sizes;
-  int64_t keys_per_task;
+  int64_t most_keys, fewest_keys;           // of a task
   int64_t *tasks_at, *rows_at, *blocks_at;  // per sequence: first task, first row (of one head), first block (of one head)
   float* delta;                            // rows of (sequence, head)
   float *lse, *lse_rest;                   // likewise: lse in units of log 2, and what rounding to them left
@@ -19,7 +19,12 @@ struct BackwardPlan {
   Turns dq_turns;                          // per block of (sequence, head)
   Turns done;                              // per task: 0 or 1
 
-  int64_t key_tasks(int64_t n) const { return larger(1, (a.sequences.data[n].k_len + keys_per_task - 1) / keys_per_task); }
+  // A quarter of the head's, so that several threads share even one head's evenly (Zen 4, one head, two threads, width 128, full:
+  // T 128 NUMBER times as fast as in one task).
+  int64_t keys_per_task(int64_t n) const {
+    return smaller(most_keys, larger(fewest_keys, round_up((a.sequences.data[n].k_len + 3) / 4, kBlockKeys)));
+  }
+  int64_t key_tasks(int64_t n) const { return larger(1, (a.sequences.data[n].k_len + keys_per_task(n) - 1) / keys_per_task(n)); }
   int64_t blocks(int64_t n) const { return (a.sequences.data[n].q_len + kMaxQueries - 1) / kMaxQueries; }
   int64_t row(int64_t n, int64_t head) const { return rows_at[n] * sizes.heads + head * a.sequences.data[n].q_len; }
   int64_t block(int64_t n, int64_t head) const { return blocks_at[n] * sizes.heads + head * blocks(n); }
@@ -57,25 +62,30 @@ inline void row_deltas(const BackwardPlan& plan, int64_t n, int64_t head) {
   const int64_t width = plan.sizes.value_width;
   Scratch scratch;
   float *o_room = take<float>(scratch, width), *d_o_room = take<float>(scratch, width);
+  const RowWalk o_rows = walk(a.o, s.batch, head, s.q_begin), d_o_rows = walk(a.d_o, s.batch, head, s.q_begin);
+  const auto widened = [&](DType type, char* row, float* room) HWY_ATTR {
+    if (type != DType::f32) widen_row(type, row, width, 1, room);
+    return type == DType::f32 ? reinterpret_cast<float*>(row) : room;
+  };
   for (int64_t i = 0; i < s.q_len; ++i) {
     float* out = plan.delta + plan.row(n, head) + i;
     *out = 0;
     const float lse = row_value(a.lse, s, head, i);
     set_lse(plan, plan.row(n, head) + i, static_cast<double>(lse) * kPerUnit);
     if (lse == kNone) continue;
-    widen_row(a.o.dtype, address(a.o, s.batch, head, s.q_begin + i), width, 1, o_room);
-    widen_row(a.d_o.dtype, address(a.d_o, s.batch, head, s.q_begin + i), width, 1, d_o_room);
+    const float *o = widened(a.o.dtype, o_rows.at(i), o_room), *d_o = widened(a.d_o.dtype, d_o_rows.at(i), d_o_room);
     // A row without keys may have an lse, its sink's; its o is 0.
-    *out = (all_zero(o_room, width) ? 0 : dot(o_room, d_o_room, width)) - (a.d_lse ? row_value(a.d_lse, s, head, i) : 0);
+    *out = (all_zero(o, width) ? 0 : dot(o, d_o, width)) - (a.d_lse ? row_value(a.d_lse, s, head, i) : 0);
   }
 }
 
 // Rows of x (q or d_o) as (lanes, width padded with zeros), times factor (times 1/|x| where normalised).
 inline void load_rows(const View& x, const Sequence& s, const QueryBlock& q, float factor, bool normalise, float* to) {
   const int64_t width = x.size[3], room = round_up(width, kLanes);
+  const RowWalk from = walk(x, s.batch, q.head, s.q_begin + q.first);
   for (int r = 0; r < q.count; ++r) {
     float* row = to + r * room;
-    widen_row(x.dtype, address(x, s.batch, q.head, s.q_begin + q.first + r), width, 1, row);
+    widen_row(x.dtype, from.at(r), width, 1, row);
     if (normalise) normalise_row(row, width, row);
     if (factor != 1) widen_row(row, width, factor, row);
     for (int64_t c = width; c < room; ++c) row[c] = 0;
@@ -110,7 +120,8 @@ struct KeyTasks {
 };
 inline KeyTasks tasks_of_rows(const BackwardPlan& plan, const QueryBlock& q) {
   if (q.high_max < q.low_min) return {0, 1};
-  return {q.low_min / plan.keys_per_task, q.high_max / plan.keys_per_task + 1};
+  const int64_t keys = plan.keys_per_task(q.sequence);
+  return {q.low_min / keys, q.high_max / keys + 1};
 }
 
 inline void clear_block(const BackwardPlan& plan, BackwardQueries& b) {
@@ -206,8 +217,8 @@ inline bool backward_block(BackwardTask& task, BackwardQueries& b, float* rows_r
     block.count = smaller(kBlockKeys, task.keys.count - at);
     block.k = {task.keys.k.data + at * task.keys.k.stride, task.keys.k.stride};
     block.v = {task.keys.v.data + at * task.keys.v.stride, task.keys.v.stride};
-    const KeySpan span = reachable(b.q, block.first, block.count);
-    const TileKind kind = classify(scores, b.q, span, task.room.scores);
+    KeySpan span = reachable(b.q, block.first, block.count);
+    const TileKind kind = classify(scores, b.q, span, task.room.scores, &span);
     if (kind.pairs == Pairs::none) continue;
     if (!packed) load_block(task.plan, b, rows_room, zeros);
     packed = true;
@@ -248,6 +259,7 @@ inline void write_dq(const BackwardPlan& plan, const BackwardQueries& b, const f
   const float scale = a.scores.scale[q.head];
   const bool plain = a.scores.similarity == Similarity::dot;
   float* x = rows_room + kLanes * stride;
+  const RowWalk dq = a.dq ? walk(a.dq, s.batch, q.head, s.q_begin + q.first) : RowWalk{};
   for (int v = 0; v < q.vectors; ++v) {
     float* rows[kLanes];
     for (int r = 0; r < kLanes; ++r) rows[r] = rows_room + r * stride;
@@ -259,7 +271,7 @@ inline void write_dq(const BackwardPlan& plan, const BackwardQueries& b, const f
         const float along = finish_row(a.scores.similarity, scale, row_sum[v * kLanes + r], x, width, rows[r]);
         if (plan.projection) plan.projection[plan.row(q.sequence, q.head) + i] = along;
       }
-      if (a.dq) narrow_row(a.dq.dtype, rows[r], width, writable(a.dq, s.batch, q.head, s.q_begin + i));
+      if (a.dq) narrow_row(a.dq.dtype, rows[r], width, dq.at(v * kLanes + r));
     }
   }
 }

@@ -16,8 +16,8 @@ inline BackwardKeys load_task_keys(const BackwardPlan& plan, int64_t n, int64_t 
   const AttentionBackwardArgs& a = plan.a;
   const Sequence& s = a.sequences.data[n];
   BackwardKeys keys{};
-  keys.first = part * plan.keys_per_task;
-  keys.count = smaller(plan.keys_per_task, s.k_len - keys.first);
+  keys.first = part * plan.keys_per_task(n);
+  keys.count = smaller(plan.keys_per_task(n), s.k_len - keys.first);
   const RowSource k = key_source(a.kv, a.scores, s, n, key_head), v = value_source(a.kv, s, n, key_head);
   keys.k = k.fetch(keys.first, keys.count, k.in_place() ? nullptr : take<float>(scratch, keys.count * plan.sizes.key_width));
   keys.v = v.fetch(keys.first, keys.count, v.in_place() ? nullptr : take<float>(scratch, keys.count * plan.sizes.value_width));
@@ -31,16 +31,18 @@ inline void write_keys(const BackwardTask& task, float* x) {
   const AttentionBackwardArgs& a = task.plan.a;
   const Sequence& s = a.sequences.data[task.n];
   const int64_t key_width = task.plan.sizes.key_width, value_width = task.plan.sizes.value_width;
+  const int64_t first = s.k_begin + task.keys.first;
+  const RowWalk dk_rows = a.dk ? walk(a.dk, s.batch, task.key_head, first) : RowWalk{};
+  const RowWalk dv_rows = a.dv ? walk(a.dv, s.batch, task.key_head, first) : RowWalk{};
   for (int64_t j = 0; j < task.keys.count; ++j) {
-    const int64_t row = s.k_begin + task.keys.first + j;
     float* dk = task.keys.dk + j * round_up(key_width, kLanes);
     if (a.dk) {
       const bool cosine = a.scores.similarity == Similarity::cosine;
-      if (a.scores.similarity != Similarity::dot) widen_row(a.kv.k.dtype, address(a.kv.k, s.batch, task.key_head, row), key_width, 1, x);
+      if (a.scores.similarity != Similarity::dot) widen_row(a.kv.k.dtype, address(a.kv.k, s.batch, task.key_head, first + j), key_width, 1, x);
       finish_row(a.scores.similarity, cosine ? 1 : a.scores.scale[task.key_head * task.plan.sizes.group], task.keys.column_sum[j], x, key_width, dk);
-      narrow_row(a.dk.dtype, dk, key_width, writable(a.dk, s.batch, task.key_head, row));
+      narrow_row(a.dk.dtype, dk, key_width, dk_rows.at(j));
     }
-    if (a.dv) narrow_row(a.dv.dtype, task.keys.dv + j * round_up(value_width, kLanes), value_width, writable(a.dv, s.batch, task.key_head, row));
+    if (a.dv) narrow_row(a.dv.dtype, task.keys.dv + j * round_up(value_width, kLanes), value_width, dv_rows.at(j));
   }
 }
 
@@ -127,7 +129,7 @@ inline void sum_rows(const BackwardPlan& plan, int64_t head) {
 inline BackwardPlan plan_backward(const AttentionBackwardArgs& a, Scratch& scratch) {
   const Sizes sizes = sizes_of(a.q, a.kv);
   const int64_t count = a.sequences.count;
-  BackwardPlan plan{a, sizes, backward_keys(sizes), take<int64_t>(scratch, count + 1), take<int64_t>(scratch, count + 1),
+  BackwardPlan plan{a, sizes, backward_keys(sizes), kBlockKeys, take<int64_t>(scratch, count + 1), take<int64_t>(scratch, count + 1),
                     take<int64_t>(scratch, count + 1), nullptr, nullptr, nullptr, nullptr, nullptr, {}, {}};
   plan.tasks_at[0] = plan.rows_at[0] = plan.blocks_at[0] = 0;
   for (int64_t n = 0; n < count; ++n) {

@@ -14,6 +14,7 @@ struct QueryBlock {
   int32_t document[kMaxQueries];
   int32_t document_low, document_high;
   int64_t low_min, low_max, high_min, high_max;
+  int64_t reach[kTileVectors];   // vectors 0 … n keep no key from this one on
   int64_t position;              // of lane 0
 
   int64_t width() const { return static_cast<int64_t>(vectors) * kLanes; }
@@ -51,6 +52,7 @@ inline void limit_rows(const Scores& scores, const Sequence& s, QueryBlock& q) {
     for (int r = 0; r < static_cast<int>(q.width()); ++r) q.low[r] = 0, q.high[r] = static_cast<int32_t>(s.k_len - 1);
     q.low_min = q.low_max = 0;
     q.high_min = q.high_max = s.k_len - 1;
+    for (int n = 0; n < q.vectors; ++n) q.reach[n] = s.k_len;
     return;
   }
   for (int r = 0; r < static_cast<int>(q.width()); ++r) {
@@ -71,6 +73,7 @@ inline void limit_rows(const Scores& scores, const Sequence& s, QueryBlock& q) {
     q.low_max = larger(q.low_max, low);
     q.high_min = smaller(q.high_min, high);
     q.high_max = larger(q.high_max, high);
+    q.reach[r / kLanes] = q.high_max + 1;
   }
 }
 
@@ -88,12 +91,13 @@ inline void load_documents(const Scores& scores, QueryBlock& q) {
 // Lanes past the end point at zeros.
 inline void lane_rows(const View& x, const Sequence& s, const QueryBlock& q, int lane, int64_t width, float* room,
                       const float* zeros, const float* (&rows)[kLanes]) {
+  const RowWalk from = walk(x, s.batch, q.head, s.q_begin + q.first + lane);
   for (int r = 0; r < kLanes; ++r) {
     if (lane + r >= q.count) {
       rows[r] = zeros;
       continue;
     }
-    const char* at = address(x, s.batch, q.head, s.q_begin + q.first + lane + r);
+    const char* at = from.at(r);
     if (x.dtype == DType::f32) {
       rows[r] = reinterpret_cast<const float*>(at);
     } else {
@@ -161,6 +165,8 @@ inline uint64_t nonzero_bits(const uint8_t* bytes) {
   return all;
 }
 
+inline uint64_t first_bits(int64_t count) { return count == 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1; }
+
 inline uint64_t kept_bits(const DenseMask& mask, int64_t b, int64_t h, int64_t i, KeySpan keys) {
   const View& w = mask.where;
   const uint8_t* row = static_cast<const uint8_t*>(w.data) + b * w.stride[0] + h * w.stride[1] + i * w.stride[2] + keys.begin * w.stride[3];
@@ -177,9 +183,12 @@ inline uint64_t kept_bits(const DenseMask& mask, int64_t b, int64_t h, int64_t i
   return mask.keep ? set : ~set;
 }
 
-// The dense masks of a tile, and whether they keep none, some or all of its pairs.
-inline Pairs load_dense(const Scores& scores, const QueryBlock& q, KeySpan keys, const ScoreRoom& room) {
-  const uint64_t inside = keys.end - keys.begin == 64 ? ~uint64_t{0} : (uint64_t{1} << (keys.end - keys.begin)) - 1;
+// The dense masks of a tile; bit j of the result: key begin + j is kept by some row, by every row.
+struct KeptKeys {
+  uint64_t any, every;
+};
+inline KeptKeys load_dense(const Scores& scores, const QueryBlock& q, KeySpan keys, const ScoreRoom& room) {
+  const uint64_t inside = first_bits(keys.end - keys.begin);
   uint64_t any = 0, every = inside, bits = inside;
   bool one_row = true;  // a padding mask says the same of every query
   for (int m = 0; m < scores.dense_count; ++m) one_row = one_row && scores.dense[m].where.stride[2] == 0;
@@ -191,7 +200,7 @@ inline Pairs load_dense(const Scores& scores, const QueryBlock& q, KeySpan keys,
     room.kept[r] = static_cast<uint32_t>(bits);
     room.kept[kMaxQueries + r] = static_cast<uint32_t>(bits >> 32);
   }
-  return any == 0 ? Pairs::none : every == inside ? Pairs::all : Pairs::some;
+  return {any, every};
 }
 
 inline Pairs document_pairs(const Scores& scores, const QueryBlock& q, KeySpan keys) {
@@ -212,20 +221,23 @@ struct TileKind {
   bool banded = false, documents = false, dense = false;  // which masks must be tested pair by pair
 };
 
-inline TileKind classify(const Scores& scores, const QueryBlock& q, KeySpan keys, const ScoreRoom& room) {
+// `kept`, where given, becomes the keys up to the last one that dense masks keep, and the kind is that of those: behind a
+// padding mask nothing is computed, and before it nothing masked.
+inline TileKind classify(const Scores& scores, const QueryBlock& q, KeySpan keys, const ScoreRoom& room, KeySpan* kept = nullptr) {
   TileKind kind;
   if (keys.end <= keys.begin) return {.pairs = Pairs::none};
-  kind.banded = q.low_max > keys.begin || q.high_min < keys.end - 1;
   if (scores.k_documents) {
     const Pairs by = document_pairs(scores, q, keys);
     if (by == Pairs::none) return {.pairs = Pairs::none};
     kind.documents = by == Pairs::some;
   }
   if (scores.dense_count > 0) {
-    const Pairs by = load_dense(scores, q, keys, room);
-    if (by == Pairs::none) return {.pairs = Pairs::none};
-    kind.dense = by == Pairs::some;
+    const KeptKeys by = load_dense(scores, q, keys, room);
+    if (by.any == 0) return {.pairs = Pairs::none};
+    if (kept) keys.end = kept->end = keys.begin + 64 - __builtin_clzll(by.any);
+    kind.dense = (~by.every & first_bits(keys.end - keys.begin)) != 0;
   }
+  kind.banded = q.low_max > keys.begin || q.high_min < keys.end - 1;
   if (kind.banded || kind.documents || kind.dense) kind.pairs = Pairs::some;
   return kind;
 }

@@ -137,7 +137,9 @@ void forward_tile(const Scores& scores, const Sizes& sizes, ForwardState& state,
   if (careful) {
     add_values_carefully<N>(state.o, v, count, sizes.value_width, room.s, kept);
   } else {
-    add_product<N>(state.o, sizes.value_width, v.data, 1, v.stride, room.s, N * kLanes, count);
+    int64_t ends[N];
+    meet_keys(state.q, keys, kind, ends);
+    add_stairs<N>(state.o, sizes.value_width, v.data, v.stride, room.s, ends);
   }
 }
 
@@ -176,35 +178,48 @@ inline void store_lse(const View& lse, const Sequence& s, const QueryBlock& q, i
   static_cast<float*>(lse.data)[s.batch * lse.stride[0] + q.head * lse.stride[1] + (s.q_begin + q.first + lane) * lse.stride[2]] = value;
 }
 
+// What the outputs of the rows in vector n are multiplied with; their lse is written where it is wanted.
+inline V end_rows(const AttentionForwardArgs& a, const Sequence& s, const ForwardState& state, int n) {
+  const QueryBlock& q = state.q;
+  const float* sink = a.scores.sink ? a.scores.sink + q.head : nullptr;
+  if (!sink && !a.lse) {
+    const V top = hn::LoadU(f32, state.top + n * kLanes), sum = hn::LoadU(f32, state.sum + n * kLanes);
+    return hn::IfThenZeroElse(hn::Eq(top, hn::Set(f32, kNone)), hn::Div(hn::Set(f32, 1.0f), sum));
+  }
+  HWY_ALIGN float factor[kLanes] = {};
+  for (int r = 0; r < kLanes && n * kLanes + r < q.count; ++r) {
+    const int lane = n * kLanes + r;
+    const RowEnd end = end_row(state.top[lane], state.sum[lane], sink);
+    factor[r] = end.factor;
+    store_lse(a.lse, s, q, lane, end.lse);
+  }
+  return hn::Load(f32, factor);
+}
+
 // Divides by the sums and writes o and lse of the block's rows.
 inline void finish_queries(const AttentionForwardArgs& a, const Sequence& s, const ForwardState& state, int64_t value_width,
                            const ForwardRoom& room) {
   const QueryBlock& q = state.q;
   for (int n = 0; n < q.vectors; ++n) {
-    HWY_ALIGN float factor[kLanes];
+    const RowWalk to = walk(a.o, s.batch, q.head, s.q_begin + q.first + n * kLanes);
     float* rows[kLanes];
     for (int r = 0; r < kLanes; ++r) {
-      const int lane = n * kLanes + r;
-      factor[r] = 0;
-      rows[r] = room.rows + r * (value_width + 4);
-      if (lane >= q.count) continue;
-      const RowEnd end = end_row(state.top[lane], state.sum[lane], a.scores.sink ? a.scores.sink + q.head : nullptr);
-      factor[r] = end.factor;
-      store_lse(a.lse, s, q, lane, end.lse);
-      if (a.o.dtype == DType::f32) rows[r] = reinterpret_cast<float*>(writable(a.o, s.batch, q.head, s.q_begin + q.first + lane));
+      const bool direct = a.o.dtype == DType::f32 && n * kLanes + r < q.count;
+      rows[r] = direct ? reinterpret_cast<float*>(to.at(r)) : room.rows + r * (value_width + 4);
     }
-    columns_to_rows(state.o + n * kLanes, q.width(), value_width, hn::Load(f32, factor), rows);
+    columns_to_rows(state.o + n * kLanes, q.width(), value_width, end_rows(a, s, state, n), rows);
     for (int r = 0; a.o.dtype != DType::f32 && r < kLanes && n * kLanes + r < q.count; ++r)
-      narrow_row(a.o.dtype, rows[r], value_width, writable(a.o, s.batch, q.head, s.q_begin + q.first + n * kLanes + r));
+      narrow_row(a.o.dtype, rows[r], value_width, to.at(r));
   }
 }
 
-// Rows of the next block: as many as the lanes hold, but where documents end, a block ends too, or the one vector that holds
-// both sides is a block of its own (Zen 4, 8 documents of 256: 1.31 times the plain cost of their pairs when blocks straddled).
+// Rows of the next block: as many as the lanes hold, shared out evenly, for a block of one vector has its tiles wait for their
+// reads; but where documents end, a block ends too, or the one vector that holds both sides is a block of its own (Zen 4, 8
+// documents of 256: 1.31 times the plain cost of their pairs when blocks straddled).
 inline int64_t rows_of_block(const Scores& scores, int64_t number, int64_t first, int64_t left) {
-  const int64_t most = smaller(kMaxQueries, left);
+  const int64_t most = smaller(kMaxQueries, left), blocks = (left + kMaxQueries - 1) / kMaxQueries;
   const View& d = scores.q_documents;
-  if (!d) return most;
+  if (!d) return smaller(most, round_up((left + blocks - 1) / blocks, kLanes));
   const int32_t* ids = static_cast<const int32_t*>(d.data) + number * d.stride[0] + first * d.stride[1];
   int64_t same = 1;
   while (same < most && ids[same * d.stride[1]] == ids[0]) ++same;
@@ -216,9 +231,9 @@ inline int64_t rows_of_block(const Scores& scores, int64_t number, int64_t first
 inline int64_t load_states(const AttentionForwardArgs& a, const Sizes& sizes, int64_t number, int64_t head, int64_t first, int64_t count,
                            Scratch& scratch, const ForwardRoom& room, ForwardState* states) {
   const Sequence& s = a.sequences.data[number];
-  for (int64_t r = 0; r < count; ++r) {
-    ask_for(address(a.q, s.batch, head, s.q_begin + first + r), sizes.key_width * size_of(a.q.dtype));
-  }
+  const RowWalk from = walk(a.q, s.batch, head, s.q_begin + first);
+  const int64_t bytes = sizes.key_width * size_of(a.q.dtype);
+  for (int64_t r = 0; r < count; ++r) ask_for(from.at(r), bytes);
   int64_t blocks = 0;
   for (int64_t r = 0; r < count; ++blocks) {
     ForwardState& state = states[blocks];
@@ -261,8 +276,8 @@ inline void gather(const AttentionForwardArgs& a, const Sizes& sizes, ForwardSta
     const int64_t count = smaller(kBlockKeys, end - first);
     KeyBlock block;
     for (int64_t n = 0; n < blocks; ++n) {
-      const KeySpan keys = reachable(states[n].q, first, count);
-      const TileKind kind = classify(a.scores, states[n].q, keys, room.scores);
+      KeySpan keys = reachable(states[n].q, first, count);
+      const TileKind kind = classify(a.scores, states[n].q, keys, room.scores, &keys);
       if (kind.pairs == Pairs::none) continue;
       if (block.count == 0) {
         load_keys(k, a.scores, first, count, room.k, block);
@@ -271,19 +286,4 @@ inline void gather(const AttentionForwardArgs& a, const Sizes& sizes, ForwardSta
       forward_step(a.scores, sizes, states[n], block, keys, kind, room);
     }
   }
-}
-
-// Blocks of a task may be single vectors: 4 blocks of 3 of them, or the 64 rows of split keys in vectors of 4 lanes.
-constexpr int64_t kMostBlocks = 16;
-
-inline void forward_rows(const AttentionForwardArgs& a, const Sizes& sizes, int64_t number, int64_t head, int64_t first, int64_t count) {
-  const Sequence& s = a.sequences.data[number];
-  Scratch scratch;
-  const ForwardRoom room = take_forward_room(scratch, sizes, a.scores.dropout_threshold > 0);
-  ForwardState states[kMostBlocks];
-  const int64_t blocks = load_states(a, sizes, number, head, first, count, scratch, room, states);
-  for (int64_t r = 0; r < count; ++r)
-    ask_for<true>(address(a.o, s.batch, head, s.q_begin + first + r), sizes.value_width * size_of(a.o.dtype));
-  gather(a, sizes, states, blocks, {0, INT64_MAX}, room);
-  for (int64_t n = 0; n < blocks; ++n) finish_queries(a, s, states[n], sizes.value_width, room);
 }

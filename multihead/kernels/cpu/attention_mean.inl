@@ -24,8 +24,8 @@ inline void gather_and_keep(const AttentionForwardArgs& a, const Sizes& sizes, F
   const RowSource k = key_source(a.kv, a.scores, s, number, head), v = value_source(a.kv, s, number, head);
   const int64_t end = reachable(&state, 1).end;
   for (int64_t first = 0, n = 0; first < s.k_len; first += kBlockKeys, ++n) {
-    const KeySpan keys = reachable(state.q, first, smaller(kBlockKeys, end - first));
-    const TileKind kind = classify(a.scores, state.q, keys, room.scores);
+    KeySpan keys = reachable(state.q, first, smaller(kBlockKeys, end - first));
+    const TileKind kind = classify(a.scores, state.q, keys, room.scores, &keys);
     kept.spans[n] = kind.pairs == Pairs::none ? KeySpan{0, 0} : keys;
     if (kind.pairs == Pairs::none) continue;
     KeyBlock block;

@@ -1,31 +1,45 @@
 // Scores of a tile, in units of log 2: the product, then everything the options put between it and the softmax.
 
-// s[(j - begin) · width + lane] = k · q (+ the euclidean squares); `top` gathers the largest of each lane.
+// How many keys of a tile each vector of queries meets: under a causal mask the first ones meet fewer (Zen 4, 8 heads, T 128,
+// width 64: 1.19 times as fast as with all of them).
 template <int N>
-HWY_INLINE void product_scores(const QueryBlock& q, const KeyBlock& block, KeySpan keys, int64_t key_width, bool euclidean,
-                               float* HWY_RESTRICT s, V (&top)[N]) {
+HWY_INLINE void meet_keys(const QueryBlock& q, KeySpan keys, TileKind kind, int64_t (&ends)[N]) {
+  const int64_t count = keys.end - keys.begin;
+  for (int n = 0; n < N; ++n) {
+    ends[n] = count;
+    if (kind.banded && n + 1 < N) ends[n] = smaller(count, round_up(larger(0, q.reach[n] - keys.begin), kTileRows));
+  }
+}
+
+// s[(j - begin) · width + lane] = k · q (+ the euclidean squares) of the pairs that meet; `top` gathers the largest of each lane.
+template <int N>
+HWY_INLINE void product_scores(const QueryBlock& q, const KeyBlock& block, KeySpan keys, const int64_t (&ends)[N], int64_t key_width,
+                               bool euclidean, float* HWY_RESTRICT s, V (&top)[N]) {
   constexpr int64_t width = N * kLanes;
   const float* k = block.k.data + (keys.begin - block.first) * block.k.stride;
-  for_row_tiles(keys.end - keys.begin, [&]<int R>(int64_t first) HWY_ATTR __attribute__((always_inline)) {
-    V acc[R][N];
+  for_stairs(ends, [&]<int First>(int64_t begin, int64_t end) HWY_ATTR __attribute__((always_inline)) {
+    for_row_tiles(end - begin, [&]<int R>(int64_t at) HWY_ATTR __attribute__((always_inline)) {
+      const int64_t first = begin + at;
+      V acc[R][N];
 #pragma GCC unroll 16
-    for (int r = 0; r < R; ++r)
+      for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
-      for (int n = 0; n < N; ++n) acc[r][n] = hn::Zero(f32);
-    accumulate(acc, k + first * block.k.stride, block.k.stride, 1, q.columns, width, key_width);
-    if (euclidean) {
-      for (int r = 0; r < R; ++r) {
-        const V of_key = hn::Set(f32, -block.offset[keys.begin - block.first + first + r]);
-        for (int n = 0; n < N; ++n) acc[r][n] = hn::Add(hn::Add(acc[r][n], hn::LoadU(f32, q.offset + n * kLanes)), of_key);
+        for (int n = First; n < N; ++n) acc[r][n] = hn::Zero(f32);
+      accumulate<First>(acc, k + first * block.k.stride, block.k.stride, 1, q.columns, width, key_width);
+      if (euclidean) {
+        for (int r = 0; r < R; ++r) {
+          const V of_key = hn::Set(f32, -block.offset[keys.begin - block.first + first + r]);
+          for (int n = First; n < N; ++n) acc[r][n] = hn::Add(hn::Add(acc[r][n], hn::LoadU(f32, q.offset + n * kLanes)), of_key);
+        }
       }
-    }
 #pragma GCC unroll 16
-    for (int r = 0; r < R; ++r)
+      for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
-      for (int n = 0; n < N; ++n) {
-        top[n] = hn::Max(top[n], acc[r][n]);
-        hn::StoreU(acc[r][n], f32, s + (first + r) * width + n * kLanes);
-      }
+        for (int n = First; n < N; ++n) {
+          top[n] = hn::Max(top[n], acc[r][n]);
+          hn::StoreU(acc[r][n], f32, s + (first + r) * width + n * kLanes);
+        }
+    });
   });
 }
 
@@ -67,7 +81,8 @@ HWY_INLINE V add_bias(V score, V bias) {
   return hn::IfThenElse(hn::Eq(bias, none), none, hn::MulAdd(bias, hn::Set(f32, kLog2E), score));
 }
 
-// Multiplies s by `unit`, then applies cap, biases and masks, in place; dropped pairs become -inf. `top` is gathered anew.
+// Multiplies s by `unit`, then applies cap, biases and masks, in place; dropped pairs become -inf, whatever stands there: pairs
+// that do not meet have no product. `top` is gathered anew.
 template <int N>
 HWY_INLINE void apply_scores(const Scores& scores, const QueryBlock& q, KeySpan keys, TileKind kind, const ScoreRoom& room,
                              float* HWY_RESTRICT s, V (&top)[N], float unit = 1) {
@@ -149,7 +164,9 @@ HWY_INLINE float tile_scores(const Scores& scores, const QueryBlock& q, const Ke
   const ScoreUnits units = units_of(scores, q.head);
   const float unit = euclidean ? -units.square : units.query;
   if (scores.bias) ask_for_bias(scores.bias, q, keys);
-  product_scores<N>(q, block, keys, key_width, euclidean, s, top);
+  int64_t ends[N];
+  meet_keys(q, keys, kind, ends);
+  product_scores<N>(q, block, keys, ends, key_width, euclidean, s, top);
   if (!has_pass(scores, kind) && unit > 0) return unit;
   apply_scores<N>(scores, q, keys, kind, room, s, top, unit);
   return 1;

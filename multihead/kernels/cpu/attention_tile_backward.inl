@@ -44,7 +44,8 @@ inline PartRange parts_of_rows(const TileGradPlan& plan, const TileGradBlock* bl
     high = larger(high, q.high_max);
   }
   if (high < 0) return {0, 1};
-  return {low / plan.base.keys_per_task, high / plan.base.keys_per_task + 1};
+  const int64_t keys = plan.base.keys_per_task(blocks[0].state.q.sequence);
+  return {low / keys, high / keys + 1};
 }
 
 inline TileGradKeys load_tile_keys(const TileGradPlan& plan, int64_t n, int64_t key_head, int64_t part, Scratch& scratch) {
@@ -52,8 +53,8 @@ inline TileGradKeys load_tile_keys(const TileGradPlan& plan, int64_t n, int64_t 
   const TileSizes& t = plan.t;
   const Sequence& s = a.sequences.data[n];
   TileGradKeys keys{};
-  keys.first = part * plan.base.keys_per_task;
-  keys.count = smaller(plan.base.keys_per_task, s.k_len - keys.first);
+  keys.first = part * plan.base.keys_per_task(n);
+  keys.count = smaller(plan.base.keys_per_task(n), s.k_len - keys.first);
   keys.padded = round_up(keys.count, kItemKeys);
   const TileRows k = tile_rows(a.kv.k, s.batch, key_head, s.k_begin + keys.first, keys.count);
   const TileRows v = tile_rows(a.kv.v, s.batch, key_head, s.k_begin + keys.first, keys.count);

@@ -176,7 +176,7 @@ inline bool plain_gradients(const AttentionBackwardArgs& a, const Sizes& sizes) 
 inline TileGradPlan plan_tile_backward(const AttentionBackwardArgs& a, Scratch& scratch) {
   const TileSizes t = tile_sizes(sizes_of(a.q, a.kv));
   const int64_t count = a.sequences.count;
-  TileGradPlan plan{{a, t.sizes, tile_backward_keys(t), take<int64_t>(scratch, count + 1), take<int64_t>(scratch, count + 1), nullptr, nullptr,
+  TileGradPlan plan{{a, t.sizes, tile_backward_keys(t), tile_backward_keys(t), take<int64_t>(scratch, count + 1), take<int64_t>(scratch, count + 1), nullptr, nullptr,
                      nullptr, nullptr, nullptr, nullptr, {}, {}},
                     t, plain_gradients(a, t.sizes), a.dbias && covers_bias(a), take<int64_t>(scratch, count + 1), nullptr, {}};
   BackwardPlan& base = plan.base;

@@ -9,20 +9,21 @@ constexpr int kTileRows = 4;
 #endif
 constexpr int kTileVectors = 3;
 
-// acc[r][n] += Σ_k a[r · row + k · step] · b[k · width + n]: k in ascending order, one fused multiply-add each.
-template <int R, int N>
+// acc[r][n] += Σ_k a[r · row + k · step] · b[k · width + n] for n from First on: k in ascending order, one fused multiply-add
+// each.
+template <int First = 0, int R, int N>
 HWY_INLINE void accumulate(V (&acc)[R][N], const float* HWY_RESTRICT a, int64_t row, int64_t step,
                            const float* HWY_RESTRICT b, int64_t width, int64_t count) {
 #pragma GCC unroll 2
   for (int64_t k = 0; k < count; ++k) {
     V column[N];
 #pragma GCC unroll 8
-    for (int n = 0; n < N; ++n) column[n] = hn::LoadU(f32, b + k * width + n * kLanes);
+    for (int n = First; n < N; ++n) column[n] = hn::LoadU(f32, b + k * width + n * kLanes);
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       const V x = hn::Set(f32, a[r * row + k * step]);
 #pragma GCC unroll 8
-      for (int n = 0; n < N; ++n) acc[r][n] = hn::MulAdd(x, column[n], acc[r][n]);
+      for (int n = First; n < N; ++n) acc[r][n] = hn::MulAdd(x, column[n], acc[r][n]);
     }
   }
 }
@@ -76,7 +77,40 @@ HWY_INLINE void add_product(float* HWY_RESTRICT c, int64_t rows, const float* HW
   });
 }
 
-// The same for any width, a multiple of kLanes: four vectors at a time.
+// Where vector n of the columns takes part up to ends[n] only, ascending: body<First>(begin, end) for each range of k in which
+// the vectors from First on do.
+template <int First = 0, int N, class Body>
+HWY_INLINE void for_stairs(const int64_t (&ends)[N], Body&& body) {
+  const int64_t begin = First == 0 ? 0 : ends[First == 0 ? 0 : First - 1];
+  if (begin < ends[First]) body.template operator()<First>(begin, ends[First]);
+  if constexpr (First + 1 < N) for_stairs<First + 1>(ends, body);
+}
+
+// add_product over such columns: the same bits as with zeros in the places left out.
+template <int N>
+HWY_INLINE void add_stairs(float* HWY_RESTRICT c, int64_t rows, const float* HWY_RESTRICT a, int64_t step,
+                           const float* HWY_RESTRICT b, const int64_t (&ends)[N]) {
+  constexpr int64_t width = N * kLanes;
+  for_row_tiles<tile_rows<N>()>(rows, [&]<int R>(int64_t first) HWY_ATTR __attribute__((always_inline)) {
+    V acc[R][N];
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+      for (int n = 0; n < N; ++n) acc[r][n] = hn::Zero(f32);
+    for_stairs(ends, [&]<int First>(int64_t begin, int64_t end) HWY_ATTR __attribute__((always_inline)) {
+      accumulate<First>(acc, a + first + begin * step, 1, step, b + begin * width, width, end - begin);
+    });
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+      for (int n = 0; n < N; ++n) {
+        float* at = c + (first + r) * width + n * kLanes;
+        hn::StoreU(hn::Add(hn::LoadU(f32, at), acc[r][n]), f32, at);
+      }
+  });
+}
+
+// add_product for any width, a multiple of kLanes: four vectors at a time.
 inline void add_wide_product(float* c, int64_t rows, const float* a, int64_t row, int64_t step, const float* b, int64_t width,
                              int64_t count) {
   int64_t at = 0;
