@@ -170,6 +170,17 @@ TEST(AttentionDeterminism, LongCallsHaveTheSameBitsForAnyNumberOfThreads) {
        .seed = 6},
       {.B = 1, .H = 1, .Hkv = 1, .Tq = 128, .Tk = 128, .Dk = 128, .Dv = 128, .masks = kMaskKeep, .seed = 7},
       {.B = 2, .H = 1, .Hkv = 1, .Tq = 512, .Tk = 512, .Dk = 32, .Dv = 32, .masks = kMaskCausal, .seed = 8},
+      // Sequences of unlike lengths that add to one gradient.
+      {.B = 9,
+       .H = 2,
+       .Hkv = 1,
+       .Tq = 40,
+       .Tk = 700,
+       .Dk = 8,
+       .Dv = 8,
+       .bias = CaseBias::per_head,
+       .packed = true,
+       .seed = 9},
   };
   for (const AttentionCase& c : cases) {
     const CaseInputs in = make_inputs(c);

@@ -129,7 +129,9 @@ inline void sum_rows(const BackwardPlan& plan, int64_t head) {
 inline BackwardPlan plan_backward(const AttentionBackwardArgs& a, Scratch& scratch) {
   const Sizes sizes = sizes_of(a.q, a.kv);
   const int64_t count = a.sequences.count;
-  BackwardPlan plan{a, sizes, backward_keys(sizes), kBlockKeys, take<int64_t>(scratch, count + 1), take<int64_t>(scratch, count + 1),
+  // The gradient of a dense bias may be shared by sequences: their tasks then take turns part by part, over the same keys.
+  const int64_t fewest_keys = a.scores.bias ? backward_keys(sizes) : kBlockKeys;
+  BackwardPlan plan{a, sizes, backward_keys(sizes), fewest_keys, take<int64_t>(scratch, count + 1), take<int64_t>(scratch, count + 1),
                     take<int64_t>(scratch, count + 1), nullptr, nullptr, nullptr, nullptr, nullptr, {}, {}};
   plan.tasks_at[0] = plan.rows_at[0] = plan.blocks_at[0] = 0;
   for (int64_t n = 0; n < count; ++n) {
