@@ -2,8 +2,10 @@
 #include "multihead/decode/translator.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "multihead/base/parallel.h"
+#include "multihead/base/printable.h"
 #include "multihead/decode/search.h"
 #include "multihead/decode/words.h"
 #include "multihead/models/model_file.h"
@@ -31,6 +33,17 @@ namespace {
 
 bool is_blank(const std::string& text) { return text.find_first_not_of(" \t\r\n\v\f") == std::string::npos; }
 
+// A wrong folder is named as such, not by the file that happens to be read first.
+void require_model_folder(const std::string& folder) {
+  std::error_code ignored;
+  const auto holds = [&](const char* file) { return std::filesystem::exists(folder + "/" + file, ignored); };
+  if (holds("model.safetensors") || holds("tokenizer.json")) return;
+  fail(ErrorKind::io, "{} {}; expected a folder with model.safetensors and tokenizer.json", printable_path(folder),
+       !std::filesystem::exists(folder, ignored)        ? "is not there"
+       : std::filesystem::is_directory(folder, ignored) ? "holds no model"
+                                                        : "is a file");
+}
+
 Transformer packed(const std::string& path, DType compute) {
   Transformer model = load_transformer(path);
   model.pack(compute);
@@ -42,6 +55,7 @@ Transformer packed(const std::string& path, DType compute) {
 Translator Translator::load(const std::string& folder, DType compute) {
   check(compute == DType::f32 || compute == DType::bf16, "translator: products in {}; expected f32 or bf16",
         name(compute));
+  require_model_folder(folder);
   const std::string file = folder + "/tokenizer.json";
   const auto parts =
       std::make_shared<Parts>(Parts{Tokenizer::load(file), packed(folder + "/model.safetensors", compute), compute});

@@ -35,11 +35,12 @@ struct Kept {
 };
 
 std::string_view header_of(std::span<const std::byte> bytes, const std::string& name) {
-  require(bytes.size() >= kLengthBytes, name, "{} bytes are no such file; expected at least {}", bytes.size(),
-          kLengthBytes);
+  require(bytes.size() >= kLengthBytes, name, "{} bytes are too few for such a file; expected at least {}",
+          bytes.size(), kLengthBytes);
   uint64_t length = 0;
   std::memcpy(&length, bytes.data(), kLengthBytes);
-  require(length <= static_cast<uint64_t>(detail::kLongestHeader), name, "a header of {} bytes; expected at most {}",
+  require(length <= static_cast<uint64_t>(detail::kLongestHeader), name,
+          "the first {} bytes say a header of {}; expected at most {}; this is another kind of file", kLengthBytes,
           length, detail::kLongestHeader);
   require(length <= bytes.size() - kLengthBytes, name, "a header of {} bytes in a file of {}; the file is cut short",
           length, bytes.size());

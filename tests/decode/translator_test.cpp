@@ -125,7 +125,13 @@ TEST_F(TranslatorTest, AFolderThatIsNoneIsNamed) {
   std::filesystem::rename(folder_ / "t", folder_ / "tokenizer.json");
   EXPECT_EQ(refusal().sentence, "no refusal");
   std::filesystem::remove(folder_ / "model.safetensors");
-  EXPECT_TRUE(refusal().says("model.safetensors"));
+  EXPECT_TRUE(refusal().says("model.safetensors'"));
+  EXPECT_TRUE(
+      refusal_of([&] { Translator::load(folder_ / "tokenizer.json"); }).says("tokenizer.json' is a file; expected"));
+  std::filesystem::remove(folder_ / "tokenizer.json");
+  EXPECT_TRUE(refusal().says("' holds no model; expected a folder with model.safetensors and tokenizer.json"));
+  std::filesystem::remove(folder_.path());
+  EXPECT_TRUE(refusal().says("' is not there; expected"));
 }
 
 }  // namespace

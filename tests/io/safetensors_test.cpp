@@ -149,8 +149,8 @@ std::vector<Hostile> hostile_files() {
   const uint64_t past = 100'000'001;
   std::memcpy(longest_header.data(), &past, sizeof past);
   return {
-      {"no bytes", "", "0 bytes are no such file"},
-      {"half a length", std::string(7, '\0'), "7 bytes are no such file"},
+      {"no bytes", "", "0 bytes are too few for such a file"},
+      {"half a length", std::string(7, '\0'), "7 bytes are too few for such a file"},
       {"header of 2^63", long_header, "expected at most 100000000"},
       {"header of 100 MB and 1", longest_header, "expected at most 100000000"},
       {"header past the end", file_of("{" + x + "}", 4).substr(0, 20), "cut short"},
@@ -238,7 +238,7 @@ TEST(Safetensors, RefusesFilesThatAreNone) {
   EXPECT_TRUE(device.says("a pipe or a device")) << device.sentence;
   put_text(folder / "empty", "");
   const Refusal empty_file = refusal_of([&] { read_safetensors(folder / "empty"); });
-  EXPECT_TRUE(empty_file.says("0 bytes are no such file")) << empty_file.sentence;
+  EXPECT_TRUE(empty_file.says("0 bytes are too few for such a file")) << empty_file.sentence;
 }
 
 TEST(Safetensors, RefusesToWriteWhatCannotBeReadBack) {
