@@ -4,6 +4,7 @@
 #include "multihead/autograd/tape.h"
 #include "multihead/kernels/cpu/dispatch.h"
 #include "multihead/ops/elementwise.h"
+#include "multihead/ops/elementwise_run.h"
 #include "multihead/ops/rows.h"
 
 namespace mh {
@@ -33,9 +34,8 @@ struct Saved {
   bool wants_x;
 };
 
-// Σ over rows, in the one order of the matrix product.
 Tensor column_sums(const Tensor& rows) {
-  return matmul(full({1, rows.size(0)}, 1, rows.dtype()), rows, {.result = DType::f32}).reshape({rows.size(1)});
+  return detail::run_reduce(rows, {true, false}, false).reshape({rows.size(1)});
 }
 
 // dy · f'(decides), in the type of dy. relu may be decided by its result.

@@ -25,9 +25,7 @@
 namespace mh::kernels {
 namespace {
 
-inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 #include "multihead/kernels/cpu/tile.inl"
-#include "multihead/kernels/cpu/tile_gemm.inl"
 
 // c += a · b on tiles 0, 1, 2.
 template <class Tiles>
@@ -38,12 +36,6 @@ void multiply_once(float* c, const uint16_t* a, const uint16_t* b) {
   tiles.template stream<2>(b);
   tiles.template dot<0, 1, 2>();
   tiles.template store<0>(c);
-}
-
-template <class Tiles>
-void multiply_panel(const uint16_t* a, int64_t k, const uint32_t* panel, bool add, float* c) {
-  Tiles tiles;
-  tile_gemm(tiles, a, 2 * k, panel, k / 32, add, c, 32);
 }
 
 }  // namespace
@@ -140,30 +132,6 @@ TEST(AmxTiles, HardwareProductHasTheTwinsBits) {
       multiply_once<SoftwareTiles>(soft.c, soft.a, soft.b);
       multiply_once<HardwareTiles>(hard.c, hard.a, hard.b);
       EXPECT_EQ(memcmp(soft.c, hard.c, sizeof soft.c), 0) << "exponents spread by " << spread;
-    }
-  }
-}
-
-TEST(AmxTiles, PanelProductIsTheMatrixProduct) {
-  if (!has_avx512()) GTEST_SKIP() << "the software tiles need AVX-512";
-  std::mt19937 random(4);
-  constexpr int kDepth = 96, kRows = 32, kColumns = 19;
-  const std::vector<uint16_t> a = random_halves(kRows * kDepth, 3, random), w = random_halves(kDepth * kColumns, 3, random);
-  alignas(64) static uint32_t panel[kDepth / 32 * 2 * 256];
-  alignas(64) static float c[32 * 32];
-  pack_tile_panel(w.data(), kColumns, 1, kDepth, kColumns, panel);
-  ASSERT_EQ(tile_panel_bytes(kDepth), static_cast<int64_t>(sizeof panel));
-  multiply_panel<SoftwareTiles>(a.data(), kDepth, panel, false, c);
-  multiply_panel<SoftwareTiles>(a.data(), kDepth, panel, true, c);
-  for (int m = 0; m < kRows; ++m) {
-    for (int n = 0; n < 32; ++n) {
-      double expected = 0, size = 0;
-      for (int k = 0; k < kDepth && n < kColumns; ++k) {
-        const double x = 2.0 * flushed(widened(a[m * kDepth + k])) * flushed(widened(w[k * kColumns + n]));
-        expected += x;
-        size += std::fabs(x);
-      }
-      EXPECT_NEAR(c[m * 32 + n], expected, 1e-5 * size) << "row " << m << ", column " << n;
     }
   }
 }

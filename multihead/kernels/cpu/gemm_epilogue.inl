@@ -4,10 +4,15 @@
 template <class Y>
 struct Finish {
   const GemmArgs& args;
-  const int64_t column, columns;
+  int64_t column = 0, columns = 0;
   alignas(64) float bias[kPanelWidth] = {};
 
-  Finish(const GemmArgs& of, int64_t first, int64_t count) : args(of), column(first), columns(count) {
+  explicit Finish(const GemmArgs& of) : args(of) {}
+  Finish(const GemmArgs& of, int64_t first, int64_t count) : Finish(of) { begin(first, count); }
+
+  void begin(int64_t first, int64_t count) {
+    column = first;
+    columns = count;
     if (args.bias) memcpy(bias, static_cast<const float*>(args.bias.data) + column, static_cast<size_t>(columns) * 4);
   }
 

@@ -15,7 +15,8 @@ namespace {
 #include "multihead/kernels/cpu/gemm_pack.inl"
 #include "multihead/kernels/cpu/activation_math.inl"
 #include "multihead/kernels/cpu/gemm_epilogue.inl"
-#include "multihead/kernels/cpu/tile_gemm.inl"
+#include "multihead/kernels/cpu/gemm_tile_operands.inl"
+#include "multihead/kernels/cpu/gemm_tile_beat.inl"
 #include "multihead/kernels/cpu/gemm_tiles.inl"
 
 }  // namespace
