@@ -148,7 +148,8 @@ std::string draw(const HeatMap& map, Ink ink, int width) {
     out += heading + "\n";
     for (size_t r = 0; r < rows.size(); ++r) {
       std::string line = padding(shown_width(rows[r]), margin) + rows[r];
-      for (size_t c = begin; c < end; ++c) line += " " + cell(map.weights[r][c], ink, columns[c].width) + after;
+      for (size_t c = begin; c < end; ++c)
+        line.append(" ").append(cell(map.weights[r][c], ink, columns[c].width)).append(after);
       if (ink == Ink::shades) line.erase(line.find_last_not_of(' ') + 1);
       out += line + "\n";
     }
