@@ -22,7 +22,7 @@
 namespace mh::cli {
 namespace {
 
-struct Choice {
+struct BenchChoice {
   bench::Selection selection;
   bool json = false, list = false;
   std::string rung, folder;
@@ -53,7 +53,7 @@ CLI::Validator one_of(const std::vector<std::string>& words) {
   return validator.description("");
 }
 
-std::vector<bench::Case> chosen(const Choice& choice, MakeCases make) {
+std::vector<bench::Case> chosen(const BenchChoice& choice, MakeCases make) {
   const std::vector<bench::Case> all = make(thread_choice(choice.selection));
   const std::vector<bench::Case> cases = bench::select(all, choice.selection);
   if (!cases.empty()) return cases;
@@ -69,7 +69,7 @@ void print_names(const std::vector<bench::Case>& cases) {
     fmt::print("{} {} {} threads {}\n", c.name, mh::name(c.dtype), bench::name(c.pass), c.threads);
 }
 
-int run(const Choice& choice, MakeCases make) {
+int run(const BenchChoice& choice, MakeCases make) {
   if (!choice.rung.empty()) use_rung(choice.rung);
   const std::vector<bench::Case> cases = chosen(choice, make);
   if (choice.list) {
@@ -102,7 +102,7 @@ int run(const Choice& choice, MakeCases make) {
 void add_table(CLI::App& bench, int& code, const char* name, const char* about, MakeCases make) {
   CLI::App* verb = bench.add_subcommand(name, about);
   verb->set_help_flag("-h,--help", "print this help");
-  auto choice = std::make_shared<Choice>();
+  auto choice = std::make_shared<BenchChoice>();
   bench::Selection& selection = choice->selection;
   verb->add_flag("--quick", selection.quick, "a small table in under 20 seconds, rougher figures");
   verb->add_flag("--json", choice->json, "print JSON: machine, limits, rows");

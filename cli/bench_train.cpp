@@ -22,7 +22,7 @@
 namespace mh::cli {
 namespace {
 
-struct Choice {
+struct BenchTrainChoice {
   int64_t batch = 32, length = 32, steps = 10, warmup = 2;
   std::string precision = "f32";
   int threads = 0;
@@ -31,7 +31,7 @@ struct Choice {
 };
 
 // Sentences of `length` tokens on both sides, special ones included.
-std::vector<SentencePair> random_pairs(const Choice& choice, int64_t vocabulary) {
+std::vector<SentencePair> random_pairs(const BenchTrainChoice& choice, int64_t vocabulary) {
   const Tensor ids = randn({2 * choice.batch * choice.length}, 7);
   std::vector<SentencePair> pairs(static_cast<size_t>(choice.batch));
   int64_t at = 0;
@@ -52,7 +52,7 @@ int64_t peak_bytes() {
   return int64_t{1024} * use.ru_maxrss;
 }
 
-int run(const Choice& choice) {
+int run(const BenchTrainChoice& choice) {
   if (choice.threads > 0) set_threads(choice.threads);
   StepperOptions options{.optimiser = {.clip = 1},
                          .schedule = {.warmup = 1000, .steps = 10000},
@@ -110,7 +110,7 @@ int run(const Choice& choice) {
 void add_bench_train(CLI::App& bench, int& code) {
   CLI::App* verb = bench.add_subcommand("train", "whole training steps: tokens a second and memory");
   verb->set_help_flag("-h,--help", "print this help");
-  auto choice = std::make_shared<Choice>();
+  auto choice = std::make_shared<BenchTrainChoice>();
   const auto count = [&](const char* flag, auto& place, const char* about, int low, int high) {
     verb->add_option(flag, place, about)->type_name("N")->check(CLI::Range(low, high).description(""));
   };

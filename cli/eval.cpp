@@ -23,7 +23,7 @@
 namespace mh::cli {
 namespace {
 
-constexpr const char* kEnd =
+constexpr const char* kEvalEnd =
     "\nFILE has lines of source, tab, reference; further references behind further tabs, or on lines with the same\n"
     "source. Scores are those of sacreBLEU with the signatures printed beside them.\n"
     "\n"
@@ -32,7 +32,7 @@ constexpr const char* kEnd =
 // Sentences between two looks at the progress.
 constexpr size_t kRound = 512;
 
-struct Choice {
+struct EvalChoice {
   std::string model, file, output;
   SearchFlags flags;
   bool json = false;
@@ -44,7 +44,7 @@ struct Result {
   double seconds = 0;
 };
 
-Result translate_all(const Choice& choice, const std::vector<std::string>& sources) {
+Result translate_all(const EvalChoice& choice, const std::vector<std::string>& sources) {
   const Translator translator = Translator::load(choice.model, choice.flags.compute());
   Progress progress("sentences", choice.json);
   Result result;
@@ -70,7 +70,7 @@ void write_texts(const std::string& path, const std::vector<std::string>& texts)
   write_durably(path, all);
 }
 
-int run(Choice choice) {
+int run(EvalChoice choice) {
   choice.flags.settle();
   const ReferenceFile set = read_references(choice.file);
   const Result result = translate_all(choice, set.sources);
@@ -105,13 +105,13 @@ int run(Choice choice) {
 void add_eval(CLI::App& app, int& code) {
   CLI::App* verb = app.add_subcommand("eval", "score the translations of a test set: BLEU and chrF");
   verb->set_help_flag("-h,--help", "print this help");
-  auto choice = std::make_shared<Choice>();
+  auto choice = std::make_shared<EvalChoice>();
   verb->add_option("model", choice->model, "folder of the model")->type_name("MODEL")->required();
   verb->add_option("file", choice->file, "sentences and references")->type_name("FILE.tsv")->required();
   verb->add_option("--output", choice->output, "write the translations to this file, one a line")->type_name("FILE");
   verb->add_flag("--json", choice->json, "print JSON: scores, signatures, time");
   choice->flags.add_to(*verb);
-  verb->footer(kEnd);
+  verb->footer(kEvalEnd);
   verb->callback([choice, &code] { code = run(*choice); });
 }
 

@@ -100,7 +100,7 @@ std::string grouped(int64_t number) {
   return digits;
 }
 
-std::string bytes_text(int64_t bytes) {
+std::string size_text(int64_t bytes) {
   const double number = static_cast<double>(bytes);
   if (bytes < 10'000) return fmt::format("{} bytes", bytes);
   return bytes < 10'000'000 ? fmt::format("{:.0f} kB", number / 1e3) : fmt::format("{:.1f} MB", number / 1e6);
@@ -138,7 +138,7 @@ void print_text(const std::string& path, const Weights& weights) {
   if (!weights.rows.empty()) print_rows(weights.rows);
   fmt::print("\ntotal  {} tensors, {} parameters{}, {}", weights.rows.size(), grouped(weights.parameters()),
              weights.step ? fmt::format(" ({} of the model)", grouped(weights.model_parameters())) : "",
-             bytes_text(weights.bytes()));
+             size_text(weights.bytes()));
   if (weights.nan() > 0) fmt::print(", {} NaN", grouped(weights.nan()));
   if (weights.infinite() > 0) fmt::print(", {} infinite", grouped(weights.infinite()));
   fmt::print("\n");

@@ -21,7 +21,7 @@ constexpr const char* kAbout =
     "  multihead selftest                                     every kernel against a double-precision reference\n"
     "  multihead bench attention --quick                      how fast it is, against this machine's own limits";
 
-constexpr const char* kEnd =
+constexpr const char* kProgramEnd =
     "\nEnvironment:\n"
     "  MH_CPU_ISA   the highest instruction set to use: baseline, avx2, avx512, avx512_bf16, amx\n"
     "               (neon on Arm)\n"
@@ -57,7 +57,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", MH_VERSION, "print the version");
   app.set_help_flag("-h,--help", "print this help");
   app.get_formatter()->column_width(28);
-  app.footer(kEnd);
+  app.footer(kProgramEnd);
   int code = mh::cli::kDone;
   mh::cli::add_doctor(app, code);
   mh::cli::add_selftest(app, code);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kFailuresShown = 20;
 
-struct Choice {
+struct SelftestChoice {
   bool json = false, full = false;
   int64_t cases = 0;
   std::string rung;
@@ -44,7 +44,7 @@ void print_json(const SelftestReport& report) {
   fmt::print("{}\n", out.dump(2));
 }
 
-int run(const Choice& choice) {
+int run(const SelftestChoice& choice) {
   SelftestReport report;
   {
     Progress progress("cases", false);
@@ -65,7 +65,7 @@ void add_selftest(CLI::App& app, int& code) {
   CLI::App* verb = app.add_subcommand(
       "selftest", "compute many cases with every kernel and compare with a double-precision reference");
   verb->set_help_flag("-h,--help", "print this help");
-  auto choice = std::make_shared<Choice>();
+  auto choice = std::make_shared<SelftestChoice>();
   verb->add_flag("--json", choice->json, "print JSON: machine, rung, ran, passed, failed, skipped, failures");
   verb->add_flag("--full", choice->full, "run every case of the table (minutes) instead of a spread of them (seconds)");
   verb->add_option("--cases", choice->cases, "run this many cases of attention alone")

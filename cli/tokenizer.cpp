@@ -27,7 +27,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct TrainChoice {
+struct VocabularyChoice {
   std::vector<std::string> files;
   std::string out;
   std::vector<size_t> columns;  // from 1; empty for all
@@ -74,7 +74,7 @@ void read_texts(const std::string& path, const std::vector<size_t>& columns, std
   if (file.bad()) fail(ErrorKind::io, "tokenizer train: cannot read '{}': {}", path, std::strerror(errno));
 }
 
-int train(TrainChoice choice) {
+int train(VocabularyChoice choice) {
   std::vector<std::string> texts;
   for (const std::string& path : choice.files) read_texts(path, choice.columns, texts);
   const bool any = std::any_of(texts.begin(), texts.end(), [](const std::string& text) { return !text.empty(); });
@@ -177,7 +177,7 @@ int decode(const CodeChoice& choice) {
 void add_trainer(CLI::App& app, int& code) {
   CLI::App* verb = app.add_subcommand("train", "learn a byte-level BPE tokenizer from text files");
   verb->set_help_flag("-h,--help", "print this help");
-  auto choice = std::make_shared<TrainChoice>();
+  auto choice = std::make_shared<VocabularyChoice>();
   BpeOptions& options = choice->options;
   verb->add_option("FILES", choice->files, "UTF-8 text, a text each line; tabs part a line into texts")
       ->required()

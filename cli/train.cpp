@@ -17,14 +17,14 @@
 namespace mh::cli {
 namespace {
 
-struct Choice {
+struct TrainChoice {
   std::string config;
   std::vector<std::string> overrides;
   bool resume = false, check = false, profile = false, keys = false, quiet = false;
   int threads = 0;
 };
 
-constexpr const char* kEnd =
+constexpr const char* kTrainEnd =
     "\nA configuration names at least data.train, a file of lines `source<TAB>target`, and train.output, a folder:\n"
     "  [data]\n"
     "  train = \"data/tatoeba/train.en-de.tsv\"\n"
@@ -59,7 +59,7 @@ int train_model(TrainRequest request, TrainView& view) {
   return kDone;
 }
 
-int run(const Choice& choice) {
+int run(const TrainChoice& choice) {
   if (choice.keys) {
     fmt::print("{}", configuration_page());
     return kDone;
@@ -80,7 +80,7 @@ int run(const Choice& choice) {
 void add_train(CLI::App& app, int& code) {
   CLI::App* verb = app.add_subcommand("train", "train a translator from sentence pairs");
   verb->set_help_flag("-h,--help", "print this help");
-  auto choice = std::make_shared<Choice>();
+  auto choice = std::make_shared<TrainChoice>();
   verb->add_option("config", choice->config, "the configuration; docs/configuration.md lists its keys")
       ->type_name("CONFIG.toml");
   verb->add_option("--set", choice->overrides,
@@ -96,7 +96,7 @@ void add_train(CLI::App& app, int& code) {
       ->type_name("N")
       ->check(CLI::Range(1, 1024).description(""));
   verb->add_flag("--quiet", choice->quiet, "show no summary, progress or messages");
-  verb->footer(kEnd);
+  verb->footer(kTrainEnd);
   verb->callback([choice, &code] { code = run(*choice); });
 }
 

@@ -23,7 +23,7 @@
 namespace mh::cli {
 namespace {
 
-constexpr const char* kEnd =
+constexpr const char* kTranslateEnd =
     "\nLines come from stdin and go to stdout, each as soon as it is translated; an empty line stays empty. With\n"
     "--nbest each line out begins with the number of the line in, with --scores the score stands before the text, "
     "with\n"
@@ -39,7 +39,7 @@ constexpr const char* kEnd =
 // Lines of the first round; later rounds are four times as large each: threads wait for one another at their ends.
 constexpr size_t kFirstRound = 256, kLargestRound = 4096;
 
-struct Choice {
+struct TranslateChoice {
   std::string model;
   SearchFlags flags;
   SamplingOptions sampling;
@@ -52,7 +52,7 @@ struct Tally {
   double seconds = 0;
 };
 
-int64_t layer_of(const Choice& choice, const Translator& translator) {
+int64_t layer_of(const TranslateChoice& choice, const Translator& translator) {
   const int64_t layers = translator.decoder_layers();
   check(choice.layer <= layers, "--layer {}: the decoder has {} layers", choice.layer, layers);
   check(choice.head <= translator.heads(), "--head {}: a layer has {} heads", choice.head, translator.heads());
@@ -74,8 +74,8 @@ HeatMap heat_map_of(const CrossAttention& attention, int64_t head) {
 }
 
 // What is printed of one candidate.
-std::string shown(const Choice& choice, const Translator& translator, const LineReader::Line& line, int64_t number,
-                  const Candidate& candidate) {
+std::string shown(const TranslateChoice& choice, const Translator& translator, const LineReader::Line& line,
+                  int64_t number, const Candidate& candidate) {
   std::string out;
   if (choice.flags.search.n_best > 1) out += fmt::format("{}\t", number);
   if (choice.scores) out += fmt::format("{:.4f}\t", candidate.score);
@@ -102,7 +102,7 @@ void say_what_was_cut(const LineReader::Line& line, const Translation& translati
              number, bytes);
 }
 
-void round(const Choice& choice, const Translator& translator, const std::vector<LineReader::Line>& lines,
+void round(const TranslateChoice& choice, const Translator& translator, const std::vector<LineReader::Line>& lines,
            Tally& tally) {
   std::vector<std::string> texts;
   for (const LineReader::Line& line : lines) texts.push_back(line.text);
@@ -128,7 +128,7 @@ void round(const Choice& choice, const Translator& translator, const std::vector
   if (std::fflush(stdout) != 0) fail(ErrorKind::io, "writing the translations failed");
 }
 
-int run(Choice choice) {
+int run(TranslateChoice choice) {
   choice.flags.settle();
   choice.sampling.samples = choice.flags.search.n_best;
   choice.sampling.rules = choice.flags.search.rules;
@@ -151,7 +151,7 @@ int run(Choice choice) {
   return kDone;
 }
 
-void add_sampling(CLI::App& verb, Choice& choice) {
+void add_sampling(CLI::App& verb, TranslateChoice& choice) {
   verb.add_flag("--sample", choice.sample, "draw words at random instead of searching; the flags below say how");
   verb.add_option("--temperature", choice.sampling.temperature,
                   "below 1 bolder choices are rarer, above 1 likelier (1)")
@@ -172,7 +172,7 @@ void add_sampling(CLI::App& verb, Choice& choice) {
 void add_translate(CLI::App& app, int& code) {
   CLI::App* verb = app.add_subcommand("translate", "translate lines from stdin");
   verb->set_help_flag("-h,--help", "print this help");
-  auto choice = std::make_shared<Choice>();
+  auto choice = std::make_shared<TranslateChoice>();
   verb->add_option("model", choice->model, "folder of the model")->type_name("MODEL");
   verb->add_option("--nbest", choice->flags.search.n_best, "print the N best translations of each line (1)")
       ->type_name("N")
@@ -191,7 +191,7 @@ void add_translate(CLI::App& app, int& code) {
   verb->add_flag("--time", choice->time, "say on stderr how fast it was");
   choice->flags.add_to(*verb);
   add_sampling(*verb, *choice);
-  verb->footer(kEnd);
+  verb->footer(kTranslateEnd);
   verb->callback([choice, &code] { code = run(*choice); });
 }
 

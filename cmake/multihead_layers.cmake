@@ -5,6 +5,13 @@ add_library(mh_flags INTERFACE)
 target_include_directories(mh_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(mh_flags INTERFACE -Wall -Wextra -Wno-psabi -ffp-contract=off)
 
+# mh_together(target): its sources are compiled a dozen at a time, so that headers are read and inline functions compiled once
+# for all of them: 3 times less work in a layer, 4 times less in the program (CLI11). Not in `dev`, where an edit should cost
+# one file, and where each file shows that it includes what it needs.
+function(mh_together target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${MH_TOGETHER} UNITY_BUILD_BATCH_SIZE 12)
+endfunction()
+
 # mh_layer(base DEPENDS …): object library of every source directly in the folder. What leaves the shared library is
 # decided in one place, the version script cmake/exports.map.
 function(mh_layer name)
@@ -15,6 +22,7 @@ function(mh_layer name)
   target_link_libraries(mh_${name} PUBLIC mh_flags ${MH_FMT} Threads::Threads)
   target_compile_options(mh_${name} PRIVATE -fno-semantic-interposition)
   set_target_properties(mh_${name} PROPERTIES VISIBILITY_INLINES_HIDDEN ON)
+  mh_together(mh_${name})
   foreach(below ${arg_DEPENDS})
     target_link_libraries(mh_${name} PUBLIC mh_${below})
   endforeach()

@@ -40,7 +40,7 @@ size_t find_digits(std::string_view text) {
 }
 
 template <class... Args>
-void require(bool holds, const std::string& path, fmt::format_string<Args...> form, Args&&... args) {
+void refuse_unless(bool holds, const std::string& path, fmt::format_string<Args...> form, Args&&... args) {
   if (!holds)
     fail(ErrorKind::io, "checkpoint: {}: {}", printable_path(path), fmt::format(form, std::forward<Args>(args)...));
 }
@@ -93,16 +93,16 @@ Checkpoint read_checkpoint(const std::string& path) {
   const detail::FileBytes bytes = detail::read_file(path);
   Safetensors file = detail::view_safetensors(bytes, path);
   for (const char* key : {kHash, kStep, kState})
-    require(file.metadata.contains(key), path, "it is no checkpoint: the metadata lacks {}", key);
+    refuse_unless(file.metadata.contains(key), path, "it is no checkpoint: the metadata lacks {}", key);
 
   const std::string& digits = file.metadata.at(kHash);
   const size_t at = find_digits({reinterpret_cast<const char*>(bytes.bytes.data()), bytes.bytes.size()});
-  require(at != std::string_view::npos && bytes.bytes.size() - at >= detail::Hash::kDigits &&
-              hash_without({bytes.bytes}, at) == digits,
-          path, "its bytes are not those that were written: the hash differs");
+  refuse_unless(at != std::string_view::npos && bytes.bytes.size() - at >= detail::Hash::kDigits &&
+                    hash_without({bytes.bytes}, at) == digits,
+                path, "its bytes are not those that were written: the hash differs");
 
   const std::optional<int64_t> step = number(file.metadata.at(kStep));
-  require(step.has_value(), path, "its step is {}; expected a number", printable(file.metadata.at(kStep)));
+  refuse_unless(step.has_value(), path, "its step is {}; expected a number", printable(file.metadata.at(kStep)));
   return {.step = *step, .tensors = std::move(file.tensors), .state = std::move(file.metadata.at(kState))};
 }
 

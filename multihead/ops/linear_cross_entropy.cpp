@@ -20,11 +20,11 @@ using detail::rows_of;
 constexpr int64_t kChunk = 512;
 
 // A matrix (K, N) laid out for products.
-struct Packed {
+struct PackedMatrix {
   Tensor words;
   int64_t k, n;
 
-  explicit Packed(const Tensor& w) : k(w.size(0)), n(w.size(1)) {
+  explicit PackedMatrix(const Tensor& w) : k(w.size(0)), n(w.size(1)) {
     int64_t bytes = 0;
     kernels::cpu().gemm_pack({.w = w.view(), .bytes = &bytes});
     words = empty(Shape{bytes}, DType::u8);
@@ -93,8 +93,8 @@ void add_weights(const Call& call, const Tensor& dlogits, const Tensor& x, bool 
 void run_chunks(const Call& call) {
   const auto counted = static_cast<int64_t>(call.rows.size());
   const int64_t classes = call.w.size(0), width = call.w.size(1), most = std::min(kChunk, counted);
-  const Packed forward(call.w.transpose(0, 1));
-  const Packed backward = call.dx ? Packed(call.w) : forward;
+  const PackedMatrix forward(call.w.transpose(0, 1));
+  const PackedMatrix backward = call.dx ? PackedMatrix(call.w) : forward;
   const Tensor logits = empty(Shape{most, classes});
   const Tensor dlogits = call.w.dtype() == DType::f32 ? logits : empty(Shape{most, classes}, call.w.dtype());
   const Tensor lse = empty(Shape{most}), part = empty(Shape{most, width}, call.x.dtype());

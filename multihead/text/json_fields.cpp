@@ -25,10 +25,10 @@ JsonFields::JsonFields(const JsonElement& element, std::string where, std::initi
   for (const auto field : object) {
     const std::string_view name = field.key;
     check(std::find(known.begin(), known.end(), name) != known.end(), "{}: the field {} is unknown; expected {}",
-          where_, quoted(name), fmt::join(known, ", "));
+          where_, in_quotes(name), fmt::join(known, ", "));
     const bool seen =
         std::any_of(fields_.begin(), fields_.end(), [&](const auto& other) { return other.first == name; });
-    check(!seen, "{}: the field {} stands there twice", where_, quoted(name));
+    check(!seen, "{}: the field {} stands there twice", where_, in_quotes(name));
     fields_.emplace_back(name, field.value);
   }
 }

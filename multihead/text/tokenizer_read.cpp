@@ -12,7 +12,7 @@ namespace {
 using Ids = std::unordered_map<std::string_view, int32_t>;
 
 [[noreturn]] void unsupported(const std::string& where, std::string_view type, std::string_view expected) {
-  fail(ErrorKind::unsupported, "{}: {} is not supported; expected {}", where, quoted(type), expected);
+  fail(ErrorKind::unsupported, "{}: {} is not supported; expected {}", where, in_quotes(type), expected);
 }
 
 // The parts of a Sequence, or the one thing itself.
@@ -79,17 +79,17 @@ void read_decoder(const JsonElement& element, const std::string& where, Tokenize
 // Takes `token` into the vocabulary; where it is there already, under the same id, all is well.
 void add_token(Ids& ids, std::string_view token, int64_t id, const std::string& where) {
   check(id >= 0 && id < std::numeric_limits<int32_t>::max(), "{}: the token {} has the id {}; expected 0 to 2^31 - 2",
-        where, quoted(token), id);
+        where, in_quotes(token), id);
   const auto [at, fresh] = ids.emplace(token, static_cast<int32_t>(id));
-  check(fresh || at->second == id, "{}: the token {} has two ids, {} and {}", where, quoted(token), at->second, id);
+  check(fresh || at->second == id, "{}: the token {} has two ids, {} and {}", where, in_quotes(token), at->second, id);
 }
 
 void read_vocabulary(const JsonFields& model, Ids& ids) {
   const std::string where = model.where() + ": vocab";
   for (const auto& [token, value] : model.object("vocab")) {
     int64_t id = 0;
-    check(value.get(id) == simdjson::SUCCESS, "{}: the id of {} is no whole number", where, quoted(token));
-    check(!ids.contains(token), "{}: the token {} stands there twice", where, quoted(token));
+    check(value.get(id) == simdjson::SUCCESS, "{}: the id of {} is no whole number", where, in_quotes(token));
+    check(!ids.contains(token), "{}: the token {} stands there twice", where, in_quotes(token));
     add_token(ids, token, id, where);
   }
 }
@@ -120,7 +120,7 @@ void place_tokens(const Ids& ids, const std::vector<std::string_view>& specials,
     const auto at = static_cast<size_t>(id);
     check(at < ids.size() && !taken[at],
           "{}: the token {} has the id {}; expected the {} tokens to have the ids from 0 on, each its own", where,
-          quoted(token), id, ids.size());
+          in_quotes(token), id, ids.size());
     taken[at] = true;
     spec.tokens[at] = token;
   }
@@ -148,7 +148,7 @@ void read_merges(const JsonFields& model, const Ids& ids, TokenizerSpec& spec) {
   const auto id_of = [&](std::string_view token) {
     const auto found = ids.find(token);
     check(found != ids.end(), "{}: number {} needs the token {}, which is not in the vocabulary", where,
-          spec.merges.size(), quoted(token));
+          spec.merges.size(), in_quotes(token));
     return found->second;
   };
   for (const JsonElement merge : model.array("merges")) {

@@ -50,7 +50,7 @@ TokenizerState::TokenizerState(TokenizerSpec spec_read, const std::string& name)
   for (const Merge& merge : spec.merges)
     check(!spec.special[static_cast<size_t>(merge.result)],
           "{}: a merge makes the special token {}; expected special tokens that no text becomes", name,
-          quoted(spec.tokens[static_cast<size_t>(merge.result)]));
+          in_quotes(spec.tokens[static_cast<size_t>(merge.result)]));
   merges = Merges(byte_tokens(*this, name), spec.merges);
   words = whole_words(*this);
 }

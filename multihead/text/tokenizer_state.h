@@ -50,6 +50,6 @@ TokenizerSpec read_tokenizer_json(std::string_view json, const std::string& name
 std::string write_tokenizer_json(const TokenizerSpec& spec);
 
 // For messages: in quotes, on one line, cut where it is long.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 }  // namespace mh::detail

@@ -66,7 +66,7 @@ constexpr size_t kQuoted = 60;
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   const std::string shown = text.size() <= kQuoted ? std::string(text) : std::string(text.substr(0, kQuoted)) + "...";
   return Json(shown).dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -154,10 +154,10 @@ void check_options(const BpeOptions& options) {
   for (size_t i = 0; i < options.specials.size(); ++i) {
     const std::string& special = options.specials[i];
     check(!special.empty() && !utf8_error(special), "train_bpe: the special token {} is empty or not UTF-8",
-          quoted(special));
+          in_quotes(special));
     check(std::find(options.specials.begin(), options.specials.begin() + static_cast<std::ptrdiff_t>(i), special) ==
               options.specials.begin() + static_cast<std::ptrdiff_t>(i),
-          "train_bpe: the special token {} is given twice", quoted(special));
+          "train_bpe: the special token {} is given twice", in_quotes(special));
   }
 }
 
