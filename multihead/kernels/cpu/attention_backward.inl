@@ -11,6 +11,7 @@ struct BackwardPlan {
   const AttentionBackwardArgs& a;
   Sizes sizes;
   int64_t most_keys, fewest_keys;           // of a task
+  bool writes_bias;                         // every pair of dbias falls to one tile, which need not add to what is there
   int64_t *tasks_at, *rows_at, *blocks_at;  // per sequence: first task, first row (of one head), first block (of one head)
   float* delta;                            // rows of (sequence, head)
   float *lse, *lse_rest;                   // likewise: lse in units of log 2, and what rounding to them left
@@ -197,10 +198,10 @@ void backward_tile(BackwardTask& task, BackwardQueries& b, KeyBlock& block, KeyS
   const bool careful = dropping && !tile_finite(sizes, b, block);
   if (careful) remember_kept<N>(room.p, count, room.kept);
   if (room.factors) dropout_factors(a.scores, b.q, span, room.factors);
-  if (a.dbias) ask_for_bias<true>(a.dbias, b.q, span);
   const float* v = block.v.data + (span.begin - block.first) * block.v.stride;
-  probability_gradients<N>(b, v, block.v.stride, sizes.value_width, count, unit, dropping, room);
-  if (a.dbias) add_dense_bias(a.dbias, b.q, span, room.ds, room.scores.rows);
+  probability_gradients<N>(b, v, block.v.stride, sizes.value_width, count, unit, dropping, {a.dbias, b.q, span}, room);
+  if (a.dbias && task.plan.writes_bias) add_dense_bias<true>(a.dbias, b.q, span, room.ds, room.scores.rows);
+  else if (a.dbias) add_dense_bias(a.dbias, b.q, span, room.ds, room.scores.rows);
   if (task.relative)
     add_relative_bias(b.q, span, a.sequences.data[task.n].position, task.keys.first + task.keys.count - 1, room.ds, task.relative);
   if (a.scores.cap > 0) multiply_slope<N>(count, room);

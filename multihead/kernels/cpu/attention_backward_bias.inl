@@ -24,8 +24,10 @@ inline void add_repeated_bias(const View& dbias, const QueryBlock& q, int64_t co
   }
 }
 
-// Adds the tile of ds (keys, width) to dbias (B, H, Tq, Tk), whose strides are 0 along repeated axes.
-inline void add_dense_bias(const View& dbias, const QueryBlock& q, KeySpan keys, const float* ds, float* rows_room) {
+// Adds the tile of ds (keys, width) to dbias (B, H, Tq, Tk), whose strides are 0 along repeated axes. kWrite: to 0 instead,
+// whatever stands there.
+template <bool kWrite = false>
+void add_dense_bias(const View& dbias, const QueryBlock& q, KeySpan keys, const float* ds, float* rows_room) {
   const int64_t count = keys.end - keys.begin, width = q.width();
   float* base = static_cast<float*>(dbias.data) + q.sequence * dbias.stride[0] + q.head * dbias.stride[1] +
                 q.first * dbias.stride[2] + keys.begin * dbias.stride[3];
@@ -42,10 +44,27 @@ inline void add_dense_bias(const View& dbias, const QueryBlock& q, KeySpan keys,
     for (int r = 0; r < kLanes && n * kLanes + r < q.count; ++r) {
       float* to = base + (n * kLanes + r) * dbias.stride[2];
       int64_t j = 0;
-      for (; j + kLanes <= count; j += kLanes) hn::StoreU(hn::Add(hn::LoadU(f32, to + j), hn::LoadU(f32, rows[r] + j)), f32, to + j);
-      for (; j < count; ++j) to[j] += rows[r][j];
+      for (; j + kLanes <= count; j += kLanes) {
+        const V x = hn::LoadU(f32, rows[r] + j);
+        hn::StoreU(kWrite ? x : hn::Add(hn::LoadU(f32, to + j), x), f32, to + j);
+      }
+      for (; j < count; ++j) to[j] = kWrite ? rows[r][j] : to[j] + rows[r][j];
     }
   }
+}
+
+// Whether tiles take every pair, and each has a place of its own in rows of dbias: they are then written, which saves clearing
+// them first and reading them back.
+inline bool covers_bias(const AttentionBackwardArgs& a) {
+  const Scores& s = a.scores;
+  const View& d = a.dbias;
+  if (s.dense_count > 0 || s.k_documents || s.behind != kUnbounded || s.ahead != kUnbounded || s.has_prefix) return false;
+  if (d.stride[2] == 0 || d.stride[3] != 1 || a.sequences.count != d.size[0]) return false;
+  for (int axis = 0; axis < 2; ++axis)
+    if (d.stride[axis] == 0 && d.size[axis] > 1) return false;
+  for (int64_t n = 0; n < a.sequences.count; ++n)
+    if (a.sequences.data[n].q_len != d.size[2] || a.sequences.data[n].k_len != d.size[3]) return false;
+  return true;
 }
 
 // Adds the tile to `relative`, indexed by distance: entry 0 is the distance of position `first_position` from key `last_key`.

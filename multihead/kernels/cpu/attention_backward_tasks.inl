@@ -131,7 +131,7 @@ inline BackwardPlan plan_backward(const AttentionBackwardArgs& a, Scratch& scrat
   const int64_t count = a.sequences.count;
   // The gradient of a dense bias may be shared by sequences: their tasks then take turns part by part, over the same keys.
   const int64_t fewest_keys = a.scores.bias ? backward_keys(sizes) : kBlockKeys;
-  BackwardPlan plan{a, sizes, backward_keys(sizes), fewest_keys, take<int64_t>(scratch, count + 1), take<int64_t>(scratch, count + 1),
+  BackwardPlan plan{a, sizes, backward_keys(sizes), fewest_keys, a.dbias && covers_bias(a), take<int64_t>(scratch, count + 1), take<int64_t>(scratch, count + 1),
                     take<int64_t>(scratch, count + 1), nullptr, nullptr, nullptr, nullptr, nullptr, {}, {}};
   plan.tasks_at[0] = plan.rows_at[0] = plan.blocks_at[0] = 0;
   for (int64_t n = 0; n < count; ++n) {
@@ -155,7 +155,7 @@ inline BackwardPlan plan_backward(const AttentionBackwardArgs& a, Scratch& scrat
 inline void attention_backward(const AttentionBackwardArgs& a) {
   Scratch scratch;
   const BackwardPlan plan = plan_backward(a, scratch);
-  if (a.dbias) clear_bias(a.dbias);
+  if (a.dbias && !plan.writes_bias) clear_bias(a.dbias);
   if (a.drelative) memset(a.drelative, 0, static_cast<size_t>(plan.sizes.heads * a.scores.relative_count) * 4);
   parallel_for(a.sequences.count * plan.sizes.heads, [&](int64_t task) {
     const int64_t n = task / plan.sizes.heads, head = task % plan.sizes.heads;

@@ -31,9 +31,10 @@ struct BackwardRoom {
 // p and ds of the tile out of its scores: p overwrites s (with dropout applied), ds = p · (dp - delta).
 template <int N>
 HWY_INLINE void probability_gradients(const BackwardQueries& b, const float* v, int64_t v_stride, int64_t value_width, int64_t count,
-                                      float unit, bool dropping, const BackwardRoom& room) {
+                                      float unit, bool dropping, BiasRows<true> dbias, const BackwardRoom& room) {
   constexpr int64_t width = N * kLanes;
   for_row_tiles(count, [&]<int R>(int64_t first) HWY_ATTR __attribute__((always_inline)) {
+    dbias.ask(kAskedRows);
     V acc[R][N];
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)

@@ -11,7 +11,6 @@ struct TileGradPlan {
   BackwardPlan base;     // tasks, rows, delta, projection, turns of tasks
   TileSizes t;
   bool fast;             // no option but masks and biases: the vector work is interleaved
-  bool writes_bias;      // every pair of dbias falls to one item, which need not add to what is there
   int64_t* spans_at;     // per sequence: first span of queries (of one head)
   float* dq;             // (spans of (sequence, head)): kSpanBlocks × dq tiles, then row sums
   Turns dq_turns;        // per span of (sequence, head)
@@ -273,7 +272,7 @@ struct GradPipe {
     const AttentionBackwardArgs& a = plan.base.a;
     const QueryBlock& q = span.blocks[now.block].state.q;
     const float* ds = room.ds + (now.step.keys.begin - now.step.first) * kTileQueries;
-    if (a.dbias && plan.writes_bias) write_bias_gradient(a.dbias, q, now.step.keys, ds);
+    if (a.dbias && plan.base.writes_bias) write_bias_gradient(a.dbias, q, now.step.keys, ds);
     else if (a.dbias) add_bias_gradient(a.dbias, q, now.step.keys, ds, scores.rows);
     if (task.relative)
       add_relative_bias(q, now.step.keys, a.sequences.data[task.n].position, keys.first + keys.count - 1, ds, task.relative);

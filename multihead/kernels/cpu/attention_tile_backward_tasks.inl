@@ -176,9 +176,9 @@ inline bool plain_gradients(const AttentionBackwardArgs& a, const Sizes& sizes) 
 inline TileGradPlan plan_tile_backward(const AttentionBackwardArgs& a, Scratch& scratch) {
   const TileSizes t = tile_sizes(sizes_of(a.q, a.kv));
   const int64_t count = a.sequences.count;
-  TileGradPlan plan{{a, t.sizes, tile_backward_keys(t), tile_backward_keys(t), take<int64_t>(scratch, count + 1), take<int64_t>(scratch, count + 1), nullptr, nullptr,
-                     nullptr, nullptr, nullptr, nullptr, {}, {}},
-                    t, plain_gradients(a, t.sizes), a.dbias && covers_bias(a), take<int64_t>(scratch, count + 1), nullptr, {}};
+  TileGradPlan plan{{a, t.sizes, tile_backward_keys(t), tile_backward_keys(t), a.dbias && covers_bias(a), take<int64_t>(scratch, count + 1),
+                     take<int64_t>(scratch, count + 1), nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, {}, {}},
+                    t, plain_gradients(a, t.sizes), take<int64_t>(scratch, count + 1), nullptr, {}};
   BackwardPlan& base = plan.base;
   base.tasks_at[0] = base.rows_at[0] = plan.spans_at[0] = 0;
   for (int64_t n = 0; n < count; ++n) {
@@ -204,7 +204,7 @@ void attention_backward_tiles(const AttentionBackwardArgs& a) {
   Scratch scratch;
   const TileGradPlan plan = plan_tile_backward(a, scratch);
   const BackwardPlan& base = plan.base;
-  if (a.dbias && !plan.writes_bias) clear_bias(a.dbias);
+  if (a.dbias && !base.writes_bias) clear_bias(a.dbias);
   if (a.drelative) memset(a.drelative, 0, static_cast<size_t>(base.sizes.heads * a.scores.relative_count) * 4);
   parallel_for(a.sequences.count * base.sizes.heads, [&](int64_t task) { row_deltas(base, task / base.sizes.heads, task % base.sizes.heads); });
   parallel_for(base.tasks_at[a.sequences.count], [&](int64_t task) {

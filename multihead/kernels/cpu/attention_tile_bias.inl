@@ -94,17 +94,4 @@ inline void add_bias_gradient(const View& dbias, const QueryBlock& q, KeySpan ke
   else add_squares<false>(dbias, q, keys, ds);
 }
 
-// Whether items take every pair, and each has a place of its own in rows of dbias: they are then written, which saves clearing
-// them first and reading them back.
-inline bool covers_bias(const AttentionBackwardArgs& a) {
-  const Scores& s = a.scores;
-  const View& d = a.dbias;
-  if (s.dense_count > 0 || s.k_documents || s.behind != kUnbounded || s.ahead != kUnbounded || s.has_prefix) return false;
-  if (d.stride[2] == 0 || d.stride[3] != 1 || a.sequences.count != d.size[0]) return false;
-  for (int axis = 0; axis < 2; ++axis)
-    if (d.stride[axis] == 0 && d.size[axis] > 1) return false;
-  for (int64_t n = 0; n < a.sequences.count; ++n)
-    if (a.sequences.data[n].q_len != d.size[2] || a.sequences.data[n].k_len != d.size[3]) return false;
-  return true;
-}
 inline void write_bias_gradient(const View& dbias, const QueryBlock& q, KeySpan keys, const float* ds) { add_squares<true>(dbias, q, keys, ds); }
