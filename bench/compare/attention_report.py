@@ -12,7 +12,7 @@ KEYS = ("kind", "dtype", "D", "T", "mask", "batch", "heads", "threads", "peer")
 BARS = {("forward", "f32"): (1.7, 1.25), ("backward", "f32"): (1.4, 1.05), ("forward", "bf16"): (1.7, 2.5),
         ("backward", "bf16"): (3, 3), ("decode", "f32"): (1.5, 1.2), ("decode", "bf16"): (5, 1.2),
         ("dropout", "f32"): (2.5, 2.5), ("widths", "f32"): (2.5, 2.5), ("dropout", "bf16"): (2.5, 2.5),
-        ("widths", "bf16"): (2.5, 2.5), ("weights", "f32"): (3, 3)}
+        ("widths", "bf16"): (2.5, 2.5), ("weights", "f32"): (3, 3), ("weights", "bf16"): (3, 3)}
 NAMES = {"forward": "forward", "backward": "backward", "decode": "decoding", "dropout": "forward with dropout",
          "widths": "forward, Dk ≠ Dv", "weights": "MultiheadAttention with weights", "encoder": "BERT-base-shaped encoder"}
 

@@ -9,6 +9,7 @@
 #include "multihead/kernels/cpu/philox.inl"
 #include "multihead/kernels/cpu/dropout.inl"
 #include "multihead/kernels/cpu/attention_forward.inl"
+#include "multihead/kernels/cpu/attention_mean_rows.inl"
 #include "multihead/kernels/cpu/attention_order.inl"
 #include "multihead/kernels/cpu/attention_backward_tile.inl"
 #include "multihead/kernels/cpu/attention_backward_bias.inl"

@@ -6,13 +6,12 @@ struct MeanRoom {
   float* sum;      // (keys, width): Σ over heads of the weights
   float* tops;     // (blocks of keys, width): those maxima
   KeySpan* spans;  // (blocks of keys): the keys that have exponentials
-  float* spare;    // (kLanes, kBlockKeys): rows of lanes that are none
 };
 
 inline MeanRoom take_mean_room(Scratch& scratch, int64_t keys, int64_t width) {
   const int64_t blocks = (keys + kBlockKeys - 1) / kBlockKeys;
   MeanRoom room{take<float>(scratch, blocks * kBlockKeys * width), take<float>(scratch, blocks * kBlockKeys * width),
-                take<float>(scratch, blocks * width), take<KeySpan>(scratch, blocks), take<float>(scratch, kLanes * kBlockKeys)};
+                take<float>(scratch, blocks * width), take<KeySpan>(scratch, blocks)};
   memset(room.sum, 0, static_cast<size_t>(blocks * kBlockKeys * width) * 4);
   return room;
 }
@@ -58,29 +57,14 @@ inline void add_weights(const ForwardState& state, int64_t keys, const float* si
   }
 }
 
-inline float* mean_row(const View& mean, int64_t n, int64_t row) {
-  return static_cast<float*>(mean.data) + n * mean.stride[0] + row * mean.stride[1];
-}
-
-inline void write_mean(const View& mean, int64_t n, int64_t first, int64_t count, int64_t keys, float factor, const MeanRoom& room) {
-  const int64_t width = round_up(count, kLanes);
-  for (int64_t lane = 0; lane < width; lane += kLanes) {
-    for (int64_t j = 0; j < keys; j += kBlockKeys) {
-      float* rows[kLanes];
-      for (int r = 0; r < kLanes; ++r)
-        rows[r] = lane + r < count ? mean_row(mean, n, first + lane + r) + j : room.spare + r * kBlockKeys;
-      columns_to_rows(room.sum + j * width + lane, width, smaller(kBlockKeys, keys - j), hn::Set(f32, factor), rows);
-    }
-  }
-}
-
 // Rows [first, first + count) of all heads: one block of queries.
 inline void mean_rows(const AttentionMeanArgs& m, const Sizes& sizes, int64_t n, int64_t first, int64_t count) {
   const AttentionForwardArgs& a = m.call;
   const Sequence& s = a.sequences.data[n];
   Scratch scratch;
   const ForwardRoom room = take_forward_room(scratch, sizes, false);
-  const MeanRoom kept = take_mean_room(scratch, s.k_len, round_up(count, kLanes));
+  const int64_t width = round_up(count, kLanes);
+  const MeanRoom kept = take_mean_room(scratch, s.k_len, width);
   for (int64_t head = 0; head < sizes.heads; ++head) {
     Scratch of_head;
     ForwardState state;
@@ -89,20 +73,17 @@ inline void mean_rows(const AttentionMeanArgs& m, const Sizes& sizes, int64_t n,
     add_weights(state, s.k_len, a.scores.sink ? a.scores.sink + head : nullptr, kept);
     finish_queries(a, s, state, sizes.value_width, room);
   }
-  write_mean(m.mean, n, first, count, s.k_len, 1 / static_cast<float>(sizes.heads), kept);
+  write_mean(m, {n, first, count}, width, kept.sum);
 }
 
 void attention_mean(const AttentionMeanArgs& m) {
   const Sizes sizes = sizes_of(m.call.q, m.call.kv);
-  const int64_t Tq = m.mean.size[1], Tk = m.mean.size[2], blocks = (Tq + kMaxQueries - 1) / kMaxQueries;
+  const int64_t Tq = m.mean.size[1], blocks = (Tq + kMaxQueries - 1) / kMaxQueries;
   parallel_for(m.call.sequences.count * blocks, [&](int64_t task) {
     // Rows from the end: under a causal mask the long ones start first.
     const int64_t n = task / blocks, begin = (blocks - 1 - task % blocks) * kMaxQueries, end = smaller(begin + kMaxQueries, Tq);
     const Sequence& s = m.call.sequences.data[n];
-    for (int64_t row = begin; row < end; ++row) {
-      const int64_t written = row < s.q_len ? s.k_len : 0;
-      memset(mean_row(m.mean, n, row) + written, 0, static_cast<size_t>(Tk - written) * 4);
-    }
+    clear_mean(m, n, begin, end);
     for (int64_t row = begin; row < smaller(end, s.q_len);) {
       const int64_t count = rows_of_block(m.call.scores, n, row, smaller(end, s.q_len) - row);
       mean_rows(m, sizes, n, row, count);

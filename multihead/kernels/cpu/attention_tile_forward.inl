@@ -99,6 +99,7 @@ void forward_tile_chunk(const AttentionForwardArgs& a, const TileSizes& t, Tiles
   const auto after = [&](const TileStep& step, const float* s, uint32_t* p) {
     if (a.scores.dropout_threshold > 0) drop_weights(a.scores, q, step.first, kStep, p);
     if (step.unclean) add_non_finite(v, step, s, state.o);
+    if (room.kept) room.kept->keep(step, kStep, s);
   };
   Pipe{tiles, t, room, state}.run(first, find, score, after);
 }
@@ -139,13 +140,17 @@ inline void write_tile_queries(const float* sums, const float (&by)[kTileQueries
   }
 }
 
+inline RowEnd end_tile_row(const Scores& scores, const TileQueryBlock& state, int r) {
+  return end_row(state.sum[r] == 0 ? kNone : state.top[r], state.sum[r] / kMeanCut, scores.sink ? scores.sink + state.q.head : nullptr);
+}
+
 // Divides by the sums and writes o and lse.
 inline void finish_tile_queries(const AttentionForwardArgs& a, const Sequence& s, const TileQueryBlock& state) {
   const QueryBlock& q = state.q;
   const float scale = a.scores.dropout_threshold > 0 ? dropout_scale(a.scores.dropout_threshold) : 1.0f;
   alignas(64) float factor[kTileQueries];
   for (int r = 0; r < kTileQueries; ++r) {
-    const RowEnd end = end_row(state.sum[r] == 0 ? kNone : state.top[r], state.sum[r] / kMeanCut, a.scores.sink ? a.scores.sink + q.head : nullptr);
+    const RowEnd end = end_tile_row(a.scores, state, r);
     factor[r] = end.factor * scale;
     if (r < q.count) store_lse(a.lse, s, q, r, end.lse);
   }
@@ -162,6 +167,16 @@ inline TileRoom take_tile_room(Scratch& scratch) {
   return room;
 }
 
+// Rows [first, first + count) of a head, at most kTileQueries of them.
+inline void begin_tile_queries(const AttentionForwardArgs& a, const TileSizes& t, const TileTask& rows, TileQueryBlock& state) {
+  QueryBlock& q = state.q;
+  q.sequence = rows.sequence, q.head = rows.head, q.first = rows.first;
+  q.count = static_cast<int>(smaller(kTileQueries, rows.count));
+  q.vectors = 2;
+  load_tile_queries(a.q, a.scores, a.sequences.data[rows.sequence], state);
+  start_tile_queries(t, state);
+}
+
 template <class Tiles>
 void forward_tile_task(const AttentionForwardArgs& a, const TileSizes& t, const SharedKeys& shared, const TileTask& task) {
   const Sequence& s = a.sequences.data[task.sequence];
@@ -174,11 +189,8 @@ void forward_tile_task(const AttentionForwardArgs& a, const TileSizes& t, const 
     TileQueryBlock& state = states[n];
     state.words = take<uint32_t>(scratch, 2 * t.across_k * kTileFloats);
     state.o = take<float>(scratch, 4 * t.across_v * kTileFloats);
-    state.q.sequence = task.sequence, state.q.head = task.head, state.q.first = task.first + n * kTileQueries;
-    state.q.count = static_cast<int>(smaller(kTileQueries, task.count - n * kTileQueries));
-    state.q.vectors = 2;
-    load_tile_queries(a.q, a.scores, s, state);
-    start_tile_queries(t, state);
+    const int64_t at = n * kTileQueries;
+    begin_tile_queries(a, t, {task.sequence, task.key_head, task.head, task.first + at, task.count - at}, state);
     if (state.q.high_max < 0) continue;
     all.begin = smaller(all.begin, state.q.low_min);
     all.end = larger(all.end, state.q.high_max + 1);

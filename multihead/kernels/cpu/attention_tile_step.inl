@@ -3,10 +3,27 @@
 // their values. Interleaving is worth 1.2 … 1.4 × where tiles are a unit of their own (Sapphire Rapids); tiles that keep whole
 // sums multiply first.
 
+// Scores that outlive their step: those of one block of queries and one head.
+struct KeptScores {
+  struct Step {
+    int64_t first, count;
+    float factor;  // turns what stands in s into units of log 2
+  };
+  float* s;     // (keys rounded up to kMostStepKeys, 32)
+  Step* steps;  // (as many as keys have)
+  int64_t count = 0;
+
+  void keep(const TileStep& step, int64_t step_keys, const float* scores) {
+    steps[count++] = {step.first, step_keys, step.factor};
+    memcpy(s + step.first * kTileQueries, scores, static_cast<size_t>(step_keys * kScoreBytes));
+  }
+};
+
 struct TileRoom {
   float* s[2];       // (kMostStepKeys, 32) scores
   uint32_t* p[2];    // kSlots × kSlotWords weights
   ScoreRoom scores[2];
+  KeptScores* kept = nullptr;  // where the scores of each step go, if anywhere
 };
 
 // Weights that wait for their values: units of 32 columns, `units` of them from `unit` on.

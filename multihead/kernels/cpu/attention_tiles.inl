@@ -7,6 +7,7 @@
 #include "multihead/kernels/cpu/attention_tile_scores.inl"
 #include "multihead/kernels/cpu/attention_tile_step.inl"
 #include "multihead/kernels/cpu/attention_tile_forward.inl"
+#include "multihead/kernels/cpu/attention_tile_mean.inl"
 #include "multihead/kernels/cpu/attention_tile_gradient.inl"
 #include "multihead/kernels/cpu/attention_tile_backward.inl"
 #include "multihead/kernels/cpu/attention_tile_backward_tasks.inl"
@@ -24,6 +25,10 @@ struct TileAttention {
     if (tiles_take(a.q, a.kv)) attention_forward_tiles<Tiles>(a);
     else below.attention_forward(a);
   }
+  static void mean(const AttentionMeanArgs& m) {
+    if (tiles_take(m.call.q, m.call.kv)) attention_mean_tiles<Tiles>(m);
+    else below.attention_mean(m);
+  }
   static void backward(const AttentionBackwardArgs& a) {
     if (tiles_take(a.q, a.kv)) attention_backward_tiles<Tiles>(a);
     else below.attention_backward(a);
@@ -33,6 +38,7 @@ struct TileAttention {
     below = table;
     table.attention_forward.run = forward;
     table.attention_backward.run = backward;
+    table.attention_mean.run = mean;
     return table;
   }
 };
