@@ -61,6 +61,12 @@ std::vector<AttentionCase> tile_cases() {
       {.H = 2, .Tq = 150, .Tk = 150, .Dk = 64, .Dv = 64, .masks = kMaskCausal, .bias = CaseBias::half},
       {.H = 2, .Tq = 60, .Tk = 100, .Dk = 64, .Dv = 64, .masks = kMaskWindow | kMaskKeep, .bias = CaseBias::drops},
       {.H = 1, .Tq = 50, .Tk = 90, .Dk = 64, .Dv = 64, .bias = CaseBias::t5, .cap = 2},
+      // Up to 32 keys, many heads to a task; keys that are read in place up to the last 32; rows that keep none.
+      {.B = 4, .H = 20, .Tq = 32, .Tk = 32, .Dk = 64, .Dv = 64},
+      {.B = 3, .H = 30, .Tq = 9, .Tk = 21, .Dk = 32, .Dv = 32, .masks = kMaskCausal | kMaskLengths},
+      {.H = 2, .Tq = 170, .Tk = 171, .Dk = 32, .Dv = 32, .masks = kMaskCausal, .sink = true},
+      {.H = 2, .Tq = 128, .Tk = 128, .Dk = 96, .Dv = 96},
+      {.H = 2, .Tq = 140, .Tk = 40, .Dk = 64, .Dv = 64, .masks = kMaskCausal},
       // Far from the cap: tanh must be as exact as its argument.
       {.H = 1, .Tq = 50, .Tk = 90, .Dk = 64, .Dv = 64, .cap = 1e6f},
   };

@@ -148,6 +148,7 @@ void backward_tile_task(const TileGradPlan& plan, int64_t n, int64_t key_head, i
   float* rows_room = take<float>(scratch, 17 * 32 * plan.t.across_k);
 
   if (a.dbias && !task.wait_for(task.before_bias())) return;
+  const FlushSubnormals flush;
   {
     Tiles tiles;
     for (int64_t h = 0; h < sizes.group; ++h)

@@ -42,12 +42,12 @@ struct SharedKeys {
 };
 
 inline PackedKeys chunk_of(const AttentionForwardArgs& a, const TileSizes& t, const SharedKeys& shared, const TileTask& task, int64_t chunk,
-                           char* own) {
+                           bool in_place, char* own) {
   const Sequence& s = a.sequences.data[task.sequence];
   const int64_t first = chunk * t.chunk, count = smaller(t.chunk, s.k_len - first);
   const int64_t head = task.sequence * t.sizes.key_heads + task.key_head - shared.begin;
   char* room = shared.packed ? shared.packed + shared.places[head] + chunk * packed_bytes(t, t.chunk) : own;
-  const PackedKeys keys = lay_out(t, first, count, room);
+  const PackedKeys keys = lay_out(t, first, tile_rows(a.kv.k, s.batch, task.key_head, s.k_begin + first, count), in_place, room);
   uint32_t* state = shared.packed ? shared.states + shared.counts[head] + chunk : nullptr;
   if (state && !claim(state)) return keys;
   pack_keys(a.kv, a.scores.similarity, t, s, task.key_head, keys);
@@ -60,10 +60,8 @@ inline void load_tile_queries(const View& x, const Scores& scores, const Sequenc
   const TileRows rows = tile_rows(x, s.batch, q.head, s.q_begin + q.first, q.count);
   pack_lanes_right(rows, block.words);
   const ScoreUnits units = units_of(scores, q.head);
-  for (int r = 0; r < kTileQueries; ++r) {
-    block.factor[r] = units.query;
-    q.offset[r] = 0;
-    if (scores.similarity == Similarity::dot) continue;
+  for (int r = 0; r < kTileQueries; ++r) block.factor[r] = units.query, q.offset[r] = 0;
+  for (int r = 0; scores.similarity != Similarity::dot && r < kTileQueries; ++r) {
     const float square = square_of(rows, r);
     if (scores.similarity == Similarity::cosine) block.factor[r] *= inverse_norm(square);
     else q.offset[r] = units.square * square;
@@ -72,140 +70,131 @@ inline void load_tile_queries(const View& x, const Scores& scores, const Sequenc
   load_documents(scores, q);
 }
 
-inline void start_tile_queries(const TileSizes& t, TileQueryBlock& block) {
-  memset(block.o, 0, static_cast<size_t>(4 * t.across_v * kTileBytes));
-  for (int r = 0; r < kTileQueries; ++r) block.top[r] = kLowest, block.sum[r] = 0;
-}
+// Blocks of queries of a task, and the values they meet.
+struct TileBlocks {
+  TileQueryBlock* states;
+  int64_t count;
+  TileRows v;
+};
 
+// Streams a chunk of keys past every block.
 template <class Tiles, int KS, int VS, int NC>
 void forward_tile_chunk(const AttentionForwardArgs& a, const TileSizes& t, Tiles& tiles, TileRoom& room, const PackedKeys& chunk,
-                        const TileRows& v, bool first, TileQueryBlock& state) {
+                        const TileBlocks& blocks) {
   using Pipe = ForwardPipe<Tiles, KS, VS, NC>;
   constexpr int64_t kStep = Pipe::kStepKeys;
-  const QueryBlock& q = state.q;
-  StepFinder<kStep> finder{a.scores, q, room.scores, larger(chunk.first, q.low_min / kStep * kStep),
-                           smaller(chunk.first + chunk.count, q.high_max + 1)};
+  StepFinder<kStep> finder{a.scores, room.scores};
+  int64_t n = -1;
+  bool choose = false;
   const auto find = [&](TileStep& step) {
-    if (!finder.find(step)) return false;
-    step.k = chunk.keys(t, step.first);
+    while (n < 0 || !finder.find(step)) {
+      if (++n == blocks.count) return false;
+      const QueryBlock& q = blocks.states[n].q;
+      finder.start(q, larger(chunk.first, q.low_min / kStep * kStep), smaller(chunk.first + chunk.count, q.high_max + 1));
+      choose = chunk.first <= q.low_min;
+    }
+    step.state = blocks.states + n;
+    step.choose = choose;
+    choose = false;
+    for (int group = 0; group < NC; ++group) step.k[group] = chunk.keys(t, step.first + 32 * group);
     step.v = chunk.values(t, step.first);
     const int64_t group = (step.first - chunk.first) / 32;
     step.unclean = chunk.unclean[group] || (NC == 2 && chunk.unclean[group + 1]);
     return true;
   };
   const auto score = [&](TileStep& step, float* s) {
-    score_step(a.scores, state, chunk.square + step.first - chunk.first, kStep, s, step);
+    score_step(a.scores, *step.state, chunk.square + step.first - chunk.first, kStep, s, step);
   };
   const auto after = [&](const TileStep& step, const float* s, uint32_t* p) {
-    if (a.scores.dropout_threshold > 0) drop_weights(a.scores, q, step.first, kStep, p);
-    if (step.unclean) add_non_finite(v, step, s, state.o);
+    if (a.scores.dropout_threshold > 0) drop_weights(a.scores, step.state->q, step.first, kStep, p);
+    if (step.unclean) add_non_finite(blocks.v, step, s, step.state->o);
     if (room.kept) room.kept->keep(step, kStep, s);
   };
-  Pipe{tiles, t, room, state}.run(first, find, score, after);
+  if (chunk.any_unclean())
+    for (int64_t b = 0; b < blocks.count; ++b) clear_outputs(t, blocks.states[b]);
+  Pipe{tiles, t, room}.run(find, score, after);
 }
 
 template <class Tiles>
-using ForwardTileChunk = void (*)(const AttentionForwardArgs&, const TileSizes&, Tiles&, TileRoom&, const PackedKeys&, const TileRows&, bool,
-                                  TileQueryBlock&);
+using ForwardTileChunk = void (*)(const AttentionForwardArgs&, const TileSizes&, Tiles&, TileRoom&, const PackedKeys&, const TileBlocks&);
 
+// Widths of whole tiles up to 128 have code of their own; of up to 32 keys only one group is taken.
 template <class Tiles>
-ForwardTileChunk<Tiles> forward_tile_chunk_for(const TileSizes& t) {
+ForwardTileChunk<Tiles> forward_tile_chunk_for(const TileSizes& t, int64_t keys) {
   // Whole sums know their widths at run time, and short steps leave out more of what rows cannot reach.
   if constexpr (Tiles::kWholeSums) {
     return forward_tile_chunk<Tiles, 0, 0, 1>;
   } else {
-    if (t.across_k == 2 && t.across_v == 2) return forward_tile_chunk<Tiles, 2, 2, 2>;
-    if (t.across_k == 4 && t.across_v == 4) return forward_tile_chunk<Tiles, 4, 4, 1>;
-    return t.across_v <= 2 ? forward_tile_chunk<Tiles, 0, 0, 2> : forward_tile_chunk<Tiles, 0, 0, 1>;
-  }
-}
-
-// Rows of o or dq, times `by` and narrowed, out of tiles[column / 32][even, odd][query / 16], whose rows are columns.
-inline void write_tile_queries(const float* sums, const float (&by)[kTileQueries], const View& to, const Sequence& s, const QueryBlock& q) {
-  const int64_t width = to.size[3];
-  for (int half = 0; half < 2; ++half) {
-    const __m512 factor = _mm512_load_ps(by + 16 * half);
-    for (int64_t unit = 0; 32 * unit < width; ++unit) {
-      const float *even = sums + (4 * unit + half) * kTileFloats, *odd = even + 2 * kTileFloats;
-      __m512i words[16];
-      for (int r = 0; r < 16; ++r)
-        words[r] = round_pairs(_mm512_mul_ps(_mm512_load_ps(even + 16 * r), factor), _mm512_mul_ps(_mm512_load_ps(odd + 16 * r), factor));
-      transpose_words(words);
-      const __mmask32 mask = static_cast<__mmask32>((uint64_t{1} << smaller(32, width - 32 * unit)) - 1);
-      for (int r = 0; r < 16 && 16 * half + r < q.count; ++r) {
-        char* row = writable(to, s.batch, q.head, s.q_begin + q.first + 16 * half + r);
-        _mm512_mask_storeu_epi16(reinterpret_cast<uint16_t*>(row) + 32 * unit, mask, words[r]);
+    const bool few = keys <= 32;
+    if (t.across_k == t.across_v) {
+      switch (t.across_k) {
+        case 1: return few ? forward_tile_chunk<Tiles, 1, 1, 1> : forward_tile_chunk<Tiles, 1, 1, 2>;
+        case 2: return few ? forward_tile_chunk<Tiles, 2, 2, 1> : forward_tile_chunk<Tiles, 2, 2, 2>;
+        case 3: return forward_tile_chunk<Tiles, 3, 3, 1>;
+        case 4: return forward_tile_chunk<Tiles, 4, 4, 1>;
+        default: break;
       }
     }
+    return t.across_v <= 2 && !few ? forward_tile_chunk<Tiles, 0, 0, 2> : forward_tile_chunk<Tiles, 0, 0, 1>;
   }
 }
 
-inline RowEnd end_tile_row(const Scores& scores, const TileQueryBlock& state, int r) {
-  return end_row(state.sum[r] == 0 ? kNone : state.top[r], state.sum[r] / kMeanCut, scores.sink ? scores.sink + state.q.head : nullptr);
-}
+// What every task needs, taken at once: a short head has no more work than a dozen small pieces cost.
+struct TileArrays {
+  alignas(64) float s[2][kMostStepKeys * kTileQueries];
+  uint32_t p[2][kSlots * kSlotWords];
+  float bias[2][kBlockKeys * kMaxQueries], rows[2][kLanes * kBlockKeys];
+  uint32_t kept[2][2 * kMaxQueries];
 
-// Divides by the sums and writes o and lse.
-inline void finish_tile_queries(const AttentionForwardArgs& a, const Sequence& s, const TileQueryBlock& state) {
-  const QueryBlock& q = state.q;
-  const float scale = a.scores.dropout_threshold > 0 ? dropout_scale(a.scores.dropout_threshold) : 1.0f;
-  alignas(64) float factor[kTileQueries];
-  for (int r = 0; r < kTileQueries; ++r) {
-    const RowEnd end = end_tile_row(a.scores, state, r);
-    factor[r] = end.factor * scale;
-    if (r < q.count) store_lse(a.lse, s, q, r, end.lse);
+  TileRoom room() {
+    return {{s[0], s[1]}, {p[0], p[1]}, {{bias[0], rows[0], kept[0], nullptr}, {bias[1], rows[1], kept[1], nullptr}}};
   }
-  write_tile_queries(state.o, factor, a.o, s, q);
-}
-
-inline TileRoom take_tile_room(Scratch& scratch) {
-  TileRoom room;
-  for (int n = 0; n < 2; ++n) {
-    room.s[n] = take<float>(scratch, kMostStepKeys * kTileQueries);
-    room.p[n] = take<uint32_t>(scratch, kSlots * kSlotWords);
-    room.scores[n] = take_score_room(scratch, false);
-  }
-  return room;
-}
+};
 
 // Rows [first, first + count) of a head, at most kTileQueries of them.
-inline void begin_tile_queries(const AttentionForwardArgs& a, const TileSizes& t, const TileTask& rows, TileQueryBlock& state) {
+inline void begin_tile_queries(const AttentionForwardArgs& a, const TileTask& rows, TileQueryBlock& state) {
   QueryBlock& q = state.q;
   q.sequence = rows.sequence, q.head = rows.head, q.first = rows.first;
   q.count = static_cast<int>(smaller(kTileQueries, rows.count));
   q.vectors = 2;
   load_tile_queries(a.q, a.scores, a.sequences.data[rows.sequence], state);
-  start_tile_queries(t, state);
+  state.fresh = true;
+  for (int r = 0; r < kTileQueries; ++r) state.top[r] = kLowest, state.sum[r] = 0;
 }
 
 template <class Tiles>
-void forward_tile_task(const AttentionForwardArgs& a, const TileSizes& t, const SharedKeys& shared, const TileTask& task) {
+void forward_tile_task(const AttentionForwardArgs& a, const TileSizes& t, const SharedKeys& shared, const TileTask& task, Tiles& tiles) {
   const Sequence& s = a.sequences.data[task.sequence];
   Scratch scratch;
-  TileRoom room = take_tile_room(scratch);
+  TileRoom room = take<TileArrays>(scratch, 1)->room();
   const int64_t blocks = (task.count + kTileQueries - 1) / kTileQueries;
   TileQueryBlock* states = take<TileQueryBlock>(scratch, blocks);
+  const int64_t words = 2 * t.across_k * kTileFloats, outputs = 4 * t.across_v * kTileFloats;
+  uint32_t* all_words = take<uint32_t>(scratch, blocks * words);
+  float* all_outputs = take<float>(scratch, blocks * outputs);
   KeySpan all{INT64_MAX, 0};
   for (int64_t n = 0; n < blocks; ++n) {
     TileQueryBlock& state = states[n];
-    state.words = take<uint32_t>(scratch, 2 * t.across_k * kTileFloats);
-    state.o = take<float>(scratch, 4 * t.across_v * kTileFloats);
+    state.words = all_words + n * words;
+    state.o = all_outputs + n * outputs;
     const int64_t at = n * kTileQueries;
-    begin_tile_queries(a, t, {task.sequence, task.key_head, task.head, task.first + at, task.count - at}, state);
+    begin_tile_queries(a, {task.sequence, task.key_head, task.head, task.first + at, task.count - at}, state);
     if (state.q.high_max < 0) continue;
     all.begin = smaller(all.begin, state.q.low_min);
     all.end = larger(all.end, state.q.high_max + 1);
   }
   char* own = shared.packed ? nullptr : take<char>(scratch, packed_bytes(t, smaller(t.chunk, s.k_len)));
-  const ForwardTileChunk<Tiles> run = forward_tile_chunk_for<Tiles>(t);
-  const TileRows v = tile_rows(a.kv.v, s.batch, task.key_head, s.k_begin, s.k_len);
-  {
-    Tiles tiles;
-    for (int64_t chunk = all.end > 0 ? all.begin / t.chunk : 0; chunk * t.chunk < all.end; ++chunk) {
-      const PackedKeys keys = chunk_of(a, t, shared, task, chunk, own);
-      for (int64_t n = 0; n < blocks; ++n) run(a, t, tiles, room, keys, v, chunk * t.chunk <= states[n].q.low_min, states[n]);
-    }
-  }
-  for (int64_t n = 0; n < blocks; ++n) finish_tile_queries(a, s, states[n]);
+  const ForwardTileChunk<Tiles> run = forward_tile_chunk_for<Tiles>(t, s.k_len);
+  const TileBlocks of_task{states, blocks, tile_rows(a.kv.v, s.batch, task.key_head, s.k_begin, s.k_len)};
+  for (int64_t chunk = all.end > 0 ? all.begin / t.chunk : 0; chunk * t.chunk < all.end; ++chunk)
+    run(a, t, tiles, room, chunk_of(a, t, shared, task, chunk, !Tiles::kWholeSums, own), of_task);
+  for (int64_t n = 0; n < blocks; ++n) finish_tile_queries(a, t, s, states[n]);
+}
+
+// Short heads go several to a task where there are many: to open the tiles and to hand out a task take a tenth of the time of a
+// head of 32 rows.
+inline int64_t heads_at_once(int64_t tasks, int64_t most_pairs) {
+  return larger(1, smaller(tasks / 32, smaller(8, 8192 / larger(1, most_pairs))));
 }
 
 inline int64_t packed_head_bytes(const TileSizes& t, const Sequence& s) {
@@ -235,11 +224,13 @@ void attention_forward_tiles(const AttentionForwardArgs& a) {
     const bool fits = packed_head_bytes(t, a.sequences.data[begin / t.sizes.key_heads]) <= kPackedBytes;
     const TileTasks tasks{a.sequences.data, t, begin, end, (fits ? 1 : 4) * tile_rows_per_task(t), starts};
     starts[0] = places[0] = counts[0] = 0;
+    int64_t most_pairs = 0;
     for (int64_t n = 0; n < count; ++n) {
       const Sequence& s = a.sequences.data[(begin + n) / t.sizes.key_heads];
       starts[n + 1] = starts[n] + tasks.per_query_head(begin + n) * t.sizes.group;
       places[n + 1] = places[n] + packed_head_bytes(t, s);
       counts[n + 1] = counts[n] + (s.k_len + t.chunk - 1) / t.chunk;
+      most_pairs = larger(most_pairs, s.q_len * s.k_len);
     }
     SharedKeys shared{nullptr, begin, places, counts, nullptr};
     if (fits && starts[count] > count) {
@@ -247,7 +238,13 @@ void attention_forward_tiles(const AttentionForwardArgs& a) {
       shared.states = take<uint32_t>(scratch, counts[count]);
       memset(shared.states, 0, static_cast<size_t>(counts[count]) * 4);
     }
-    parallel_for(starts[count], [&](int64_t task) { forward_tile_task<Tiles>(a, t, shared, tasks.place(task)); });
+    const int64_t total = starts[count], several = heads_at_once(total, most_pairs);
+    parallel_for((total + several - 1) / several, [&](int64_t part) {
+      const FlushSubnormals flush;
+      Tiles tiles;
+      for (int64_t task = part * several; task < smaller(total, (part + 1) * several); ++task)
+        forward_tile_task(a, t, shared, tasks.place(task), tiles);
+    });
     begin = end;
   }
 }

@@ -17,15 +17,32 @@ inline TileSizes tile_sizes(const Sizes& sizes) {
   return t;
 }
 
-// Groups of 32 keys; there is an even number of them, padded with zeros.
+// A left operand of 32 rows: where its first tile is, and how many bytes on the next row, the tile beside and the one below are.
+struct KeyTiles {
+  const char* at;
+  int64_t row, beside, below;
+};
+
+// Groups of 32 keys; there is an even number of them (one, where a sequence has no more), padded with zeros.
 struct PackedKeys {
   int64_t first, count;
   uint32_t* k;         // left operand, tiles[key / 16][column / 32]
   uint32_t* v;         // left operand, turned: per group tiles[column / 32][even, odd]
   float* square;       // |k|², cosine and euclidean only
   uint8_t* unclean;    // per group: v has non-finite elements, which are zeros here
+  TileRows rows;       // the keys where they lie
+  int64_t in_place;    // of these the first are read there, and not packed
 
-  const uint32_t* keys(const TileSizes& t, int64_t key) const { return k + (key - first) / 16 * t.across_k * kTileFloats; }
+  KeyTiles keys(const TileSizes& t, int64_t key) const {
+    const int64_t at = key - first;
+    if (at < in_place) return {reinterpret_cast<const char*>(rows.at + at * rows.stride), 2 * rows.stride, kTileRow, 32 * rows.stride};
+    return {reinterpret_cast<const char*>(k + at / 16 * t.across_k * kTileFloats), kTileRow, kTileBytes, t.across_k * kTileBytes};
+  }
+  bool any_unclean() const {
+    uint8_t any = 0;
+    for (int64_t g = 0; g < (count + 31) / 32; ++g) any |= unclean[g];
+    return any != 0;
+  }
   const uint32_t* values(const TileSizes& t, int64_t key) const { return v + (key - first) / 32 * 2 * t.across_v * kTileFloats; }
 };
 
@@ -36,17 +53,24 @@ inline int64_t packed_bytes(const TileSizes& t, int64_t count) {
   return keys * 64 * (t.across_k + t.across_v) + keys * 4 + round_up(keys / 32, 64);
 }
 
-// The parts of a chunk in `room`.
-inline PackedKeys lay_out(const TileSizes& t, int64_t first, int64_t count, char* room) {
-  const int64_t keys = padded_keys(count);
-  char* v = room + keys * 64 * t.across_k;
-  char* square = v + keys * 64 * t.across_v;
-  return {first, count, reinterpret_cast<uint32_t*>(room), reinterpret_cast<uint32_t*>(v), reinterpret_cast<float*>(square),
-          reinterpret_cast<uint8_t*>(square + keys * 4)};
-}
-
 inline TileRows tile_rows(const View& x, int64_t batch, int64_t head, int64_t first, int64_t count) {
   return {reinterpret_cast<const uint16_t*>(address(x, batch, head, first)), x.stride[2], count, x.size[3]};
+}
+
+// How many of the keys tiles can load from where they lie, 32 at a time: whole lines near each other (rows that are 4 KiB apart
+// fall into one set of the first cache), without columns that would need zeros.
+inline int64_t keys_in_place(const TileRows& k) {
+  const bool lines = reinterpret_cast<uintptr_t>(k.at) % kTileRow == 0 && 2 * k.stride % kTileRow == 0 && k.width % 32 == 0;
+  return lines && k.stride > 0 && 2 * k.stride <= 512 ? k.count / 32 * 32 : 0;
+}
+
+// The parts of a chunk in `room`.
+inline PackedKeys lay_out(const TileSizes& t, int64_t first, const TileRows& rows, bool in_place, char* room) {
+  const int64_t keys = padded_keys(rows.count);
+  char* v = room + keys * 64 * t.across_k;
+  char* square = v + keys * 64 * t.across_v;
+  return {first, rows.count, reinterpret_cast<uint32_t*>(room), reinterpret_cast<uint32_t*>(v), reinterpret_cast<float*>(square),
+          reinterpret_cast<uint8_t*>(square + keys * 4), rows, in_place ? keys_in_place(rows) : 0};
 }
 
 inline float square_of(const TileRows& rows, int64_t row) {
@@ -62,10 +86,10 @@ inline float square_of(const TileRows& rows, int64_t row) {
 
 inline void pack_keys(const KeyValues& kv, Similarity similarity, const TileSizes& t, const Sequence& s, int64_t head,
                       const PackedKeys& to) {
-  const TileRows k = tile_rows(kv.k, s.batch, head, s.k_begin + to.first, to.count);
+  const TileRows& k = to.rows;
   const TileRows v = tile_rows(kv.v, s.batch, head, s.k_begin + to.first, to.count);
-  const int64_t keys = padded_keys(to.count);
-  pack_rows_left(k, keys, to.k);
+  const int64_t keys = s.k_len <= 32 ? 32 : padded_keys(to.count);
+  pack_rows_left(k.from(to.in_place), keys - to.in_place, to.k + to.in_place * 16 * t.across_k);
   for (int64_t g = 0; g < keys / 32; ++g)
     to.unclean[g] = pack_columns_left(v.from(32 * g), to.v + g * 2 * t.across_v * kTileFloats);
   if (similarity == Similarity::dot) return;

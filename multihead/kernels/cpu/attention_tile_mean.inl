@@ -27,7 +27,7 @@ void mean_tile_rows(const AttentionMeanArgs& m, const TileSizes& t, const Shared
   const Sequence& s = a.sequences.data[rows.sequence];
   const int64_t keys = round_up(s.k_len, kMostStepKeys);
   Scratch scratch;
-  TileRoom room = take_tile_room(scratch);
+  TileRoom room = take<TileArrays>(scratch, 1)->room();
   KeptScores kept{take<float>(scratch, keys * kTileQueries), take<KeptScores::Step>(scratch, keys / 32)};
   room.kept = &kept;
   float* sums = take<float>(scratch, keys * kTileQueries);
@@ -35,20 +35,21 @@ void mean_tile_rows(const AttentionMeanArgs& m, const TileSizes& t, const Shared
   TileQueryBlock& state = *take<TileQueryBlock>(scratch, 1);
   state.words = take<uint32_t>(scratch, 2 * t.across_k * kTileFloats);
   state.o = take<float>(scratch, 4 * t.across_v * kTileFloats);
-  const ForwardTileChunk<Tiles> run = forward_tile_chunk_for<Tiles>(t);
+  const FlushSubnormals flush;
+  const ForwardTileChunk<Tiles> run = forward_tile_chunk_for<Tiles>(t, s.k_len);
   for (int64_t head = 0; head < t.sizes.heads; ++head) {
     const TileTask task{rows.sequence, head / t.sizes.group, head, rows.first, rows.count};
-    begin_tile_queries(a, t, task, state);
-    const TileRows v = tile_rows(a.kv.v, s.batch, task.key_head, s.k_begin, s.k_len);
+    begin_tile_queries(a, task, state);
+    const TileBlocks blocks{&state, 1, tile_rows(a.kv.v, s.batch, task.key_head, s.k_begin, s.k_len)};
     const int64_t low = state.q.low_min, end = state.q.high_max + 1;
     kept.count = 0;
     {
       Tiles tiles;
       for (int64_t chunk = end > 0 ? low / t.chunk : 0; chunk * t.chunk < end; ++chunk)
-        run(a, t, tiles, room, chunk_of(a, t, shared, task, chunk, nullptr), v, chunk * t.chunk <= low, state);
+        run(a, t, tiles, room, chunk_of(a, t, shared, task, chunk, !Tiles::kWholeSums, nullptr), blocks);
     }
     add_kept_weights(a.scores, state, kept, sums);
-    finish_tile_queries(a, s, state);
+    finish_tile_queries(a, t, s, state);
   }
   write_mean(m, rows, kTileQueries, sums);
 }

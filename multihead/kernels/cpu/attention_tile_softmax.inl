@@ -26,11 +26,24 @@ HWY_INLINE __m512 short_exp2(__m512 t, float by) {
   return _mm512_scalef_ps(p, t);
 }
 
+// Subnormal numbers are 0 while it lives: on Intel's cores each vector in which exp2 gives one takes some 150 cycles.
+class FlushSubnormals {
+ public:
+  FlushSubnormals() : callers_(_mm_getcsr()) { _mm_setcsr(callers_ | 0x8040); }
+  ~FlushSubnormals() { _mm_setcsr(callers_); }
+  FlushSubnormals(const FlushSubnormals&) = delete;
+  FlushSubnormals& operator=(const FlushSubnormals&) = delete;
+
+ private:
+  uint32_t callers_;
+};
+
 // One block of queries, and what it has gathered.
 struct TileQueryBlock {
   QueryBlock q;
   uint32_t* words;                  // right operand, tiles[column / 32][query / 16]
   float* o;                         // tiles[column / 32][even, odd][query / 16] of Σ weights · v, columns as rows
+  bool fresh;                       // nothing has been added to o yet, and it holds no zeros either
   float factor[kTileQueries];       // of each query: turns a product into units of log 2 (before a cap: over cap)
   alignas(64) float top[kTileQueries];  // reference of each query, in units of log 2
   alignas(64) float sum[kTileQueries];  // Σ kMeanCut · exp2(s - top), before truncation
@@ -44,8 +57,11 @@ struct TileStep {
   int64_t classified;  // the key that bit 0 of the dense masks stands for
   const ScoreRoom* room;
   float factor;        // turns what stands in s into units of log 2
-  const uint32_t *k, *v;
+  KeyTiles k[2];       // of the groups of 32 keys
+  const uint32_t* v;
   bool unclean;        // v has non-finite elements
+  TileQueryBlock* state;
+  bool choose;         // the first step of its queries: it gives them their reference
 
   // Groups of 32 keys of the step that rows can reach.
   int64_t first_group() const { return (keys.begin - first) / 32; }
@@ -187,14 +203,17 @@ inline TileKind classify_step(const Scores& scores, const QueryBlock& q, KeySpan
 template <int64_t kStep>
 struct StepFinder {
   const Scores& scores;
-  const QueryBlock& q;
   const ScoreRoom (&rooms)[2];
-  int64_t at, end;
+  const QueryBlock* queries = nullptr;
+  int64_t at = 0, end = 0;
   int turn = 0;
   int64_t block_end = 0;  // of the 64 keys whose masks were read last
   TileStep block{};
 
+  void start(const QueryBlock& q, int64_t from, int64_t to) { queries = &q, at = from, end = to, block_end = 0; }
+
   bool find(TileStep& step) {
+    const QueryBlock& q = *queries;
     for (; at < end; at += kStep) {
       if (at >= block_end) {
         const int64_t first = at / kBlockKeys * kBlockKeys;
@@ -221,9 +240,14 @@ struct StepFinder {
 
 // The largest score of each lane in a step.
 HWY_INLINE __m512 step_top(const float* s, int64_t step_keys, float factor) {
-  __m512 top = _mm512_set1_ps(kNone);
-  for (int64_t r = 0; r < step_keys; ++r) top = _mm512_max_ps(top, _mm512_load_ps(s + r * kTileQueries));
-  return _mm512_mul_ps(top, _mm512_set1_ps(factor));
+  // Four chains: a maximum takes four cycles.
+  __m512 top[4];
+#pragma GCC unroll 4
+  for (int n = 0; n < 4; ++n) top[n] = _mm512_set1_ps(kNone);
+  for (int64_t r = 0; r < step_keys; r += 4)
+#pragma GCC unroll 4
+    for (int n = 0; n < 4; ++n) top[n] = _mm512_max_ps(top[n], _mm512_load_ps(s + (r + n) * kTileQueries));
+  return _mm512_mul_ps(_mm512_max_ps(_mm512_max_ps(top[0], top[1]), _mm512_max_ps(top[2], top[3])), _mm512_set1_ps(factor));
 }
 
 HWY_INLINE void shrink_words(uint32_t* words, __m512 by) {
@@ -249,7 +273,7 @@ inline void raise_half(TileQueryBlock& state, int half, __mmask16 lanes, __m512 
   const __m512 one = _mm512_set1_ps(1.0f);
   const __m512 shrink = _mm512_mask_scalef_ps(one, moved, one, _mm512_sub_ps(_mm512_setzero_ps(), by));
   _mm512_store_ps(state.sum + 16 * half, _mm512_mul_ps(sum, shrink));
-  for (int64_t tile = half; tile < 4 * across_v; tile += 2) {
+  for (int64_t tile = half; !state.fresh && tile < 4 * across_v; tile += 2) {
     for (int r = 0; r < 16; ++r) {
       float* o = state.o + tile * kTileFloats + 16 * r;
       _mm512_store_ps(o, _mm512_mul_ps(_mm512_load_ps(o), shrink));

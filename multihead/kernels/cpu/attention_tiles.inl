@@ -6,6 +6,7 @@
 #include "multihead/kernels/cpu/attention_tile_bias.inl"
 #include "multihead/kernels/cpu/attention_tile_scores.inl"
 #include "multihead/kernels/cpu/attention_tile_step.inl"
+#include "multihead/kernels/cpu/attention_tile_write.inl"
 #include "multihead/kernels/cpu/attention_tile_forward.inl"
 #include "multihead/kernels/cpu/attention_tile_mean.inl"
 #include "multihead/kernels/cpu/attention_tile_gradient.inl"

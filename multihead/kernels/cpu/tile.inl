@@ -14,21 +14,21 @@ struct TileBlock {
   int64_t rows = 16;  // of each tile; what is past them need not be computed
 };
 
+// Palette 1 is written down: it cannot be read where a hypervisor hides CPUID leaf 0x1D.
+struct alignas(64) TileConfig {
+  uint8_t palette = 1, start = 0;
+  uint8_t reserved[14] = {};
+  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+inline constexpr TileConfig kTileConfig{};
+
 // g++ 12's intrinsics lack memory dependencies (stores before a tile load may sink below it), hence the asm.
 class HardwareTiles {
  public:
   static constexpr bool kWholeSums = false;
 
-  HardwareTiles() {
-    // Palette 1 is written down: it cannot be read where a hypervisor hides CPUID leaf 0x1D.
-    struct alignas(64) {
-      uint8_t palette = 1, start = 0;
-      uint8_t reserved[14] = {};
-      uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-      uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-    } config;
-    asm volatile("ldtilecfg %0" ::"m"(config) : "memory");
-  }
+  HardwareTiles() { asm volatile("ldtilecfg %0" ::"m"(kTileConfig) : "memory"); }
   ~HardwareTiles() { asm volatile("tilerelease" ::: "memory"); }
   HardwareTiles(const HardwareTiles&) = delete;
   HardwareTiles& operator=(const HardwareTiles&) = delete;

@@ -15,6 +15,10 @@ struct TileRows {
     return _mm512_maskz_loadu_epi16((1u << (width - column)) - 1, from);
   }
   TileRows from(int64_t row) const { return {at + row * stride, stride, count - row, width}; }
+
+  // Whether 32 columns of the first `many` rows are all there: unrolled loads then need no test each.
+  bool whole(int64_t many, int64_t column) const { return many <= count && column + 32 <= width; }
+  HWY_INLINE __m512i load_whole(int64_t row, int64_t column) const { return _mm512_loadu_si512(at + row * stride + column); }
 };
 
 inline int64_t tiles_across(int64_t width) { return (width + 31) / 32; }
@@ -52,17 +56,18 @@ HWY_INLINE void transpose_words(__m512i (&r)[16]) {
   }
 }
 
-// Tells non-finite bf16 and takes zero in their place: in a sum of products 0 · NaN would reach pairs that are dropped.
-struct NonFinite {
-  __mmask32 seen = 0;
-
-  HWY_INLINE __m512i replace(__m512i x) {
-    const __m512i exponent = _mm512_set1_epi16(0x7f80);
-    const __mmask32 bad = _mm512_cmpeq_epi16_mask(_mm512_and_si512(x, exponent), exponent);
-    seen |= bad;
-    return _mm512_mask_mov_epi16(x, bad, _mm512_setzero_si512());
-  }
-};
+// Puts zeros in the place of non-finite bf16, and tells whether there were any: in a sum of products 0 · NaN would reach pairs
+// that are dropped. The largest magnitude tells first: unlike masks that leaves the port of shuffles alone.
+HWY_INLINE bool replace_non_finite(__m512i (&x)[16]) {
+  const __m512i size = _mm512_set1_epi16(0x7fff), exponent = _mm512_set1_epi16(0x7f80);
+  __m512i largest = _mm512_setzero_si512();
+#pragma GCC unroll 16
+  for (int n = 0; n < 16; ++n) largest = _mm512_max_epu16(largest, _mm512_and_si512(x[n], size));
+  if (HWY_LIKELY(_mm512_cmpge_epu16_mask(largest, exponent) == 0)) return false;
+  for (int n = 0; n < 16; ++n)
+    x[n] = _mm512_maskz_mov_epi16(_mm512_cmpneq_epi16_mask(_mm512_and_si512(x[n], exponent), exponent), x[n]);
+  return true;
+}
 
 // Left operand, rows as they lie: tiles[row / 16][column / 32].
 inline void pack_rows_left(const TileRows& rows, int64_t count, uint32_t* out) {
@@ -78,8 +83,14 @@ inline void pack_lanes_right(const TileRows& rows, uint32_t* out) {
   for (int64_t c = 0; c < tiles_across(rows.width); ++c) {
     for (int64_t half = 0; half < 2; ++half) {
       __m512i words[16];
-      for (int r = 0; r < 16; ++r) words[r] = rows.load(16 * half + r, 32 * c);
+      if (rows.whole(16 * half + 16, 32 * c)) {
+#pragma GCC unroll 16
+        for (int r = 0; r < 16; ++r) words[r] = rows.load_whole(16 * half + r, 32 * c);
+      } else {
+        for (int r = 0; r < 16; ++r) words[r] = rows.load(16 * half + r, 32 * c);
+      }
       transpose_words(words);
+#pragma GCC unroll 16
       for (int r = 0; r < 16; ++r) _mm512_store_si512(out + (2 * c + half) * kTileFloats + 16 * r, words[r]);
     }
   }
@@ -91,39 +102,53 @@ HWY_INLINE void pair_rows(__m512i first, __m512i second, __m512i& even, __m512i&
   odd = _mm512_mask_blend_epi16(0xaaaaaaaa, _mm512_srli_epi32(first, 16), second);
 }
 
+// The pairs of 32 rows, with zeros for non-finite elements; tells whether there were any. Even and odd columns are read apart: 16
+// vectors stay in registers.
+template <bool kOdd>
+HWY_INLINE bool load_pairs(const TileRows& rows, int64_t column, __m512i (&words)[16]) {
+  __m512i other;
+  if (rows.whole(32, column)) {
+#pragma GCC unroll 16
+    for (int p = 0; p < 16; ++p)
+      pair_rows(rows.load_whole(2 * p, column), rows.load_whole(2 * p + 1, column), kOdd ? other : words[p], kOdd ? words[p] : other);
+  } else {
+    for (int p = 0; p < 16; ++p)
+      pair_rows(rows.load(2 * p, column), rows.load(2 * p + 1, column), kOdd ? other : words[p], kOdd ? words[p] : other);
+  }
+  return replace_non_finite(words);
+}
+
+template <bool kOdd, bool kTurn>
+HWY_INLINE bool pack_pairs(const TileRows& rows, int64_t column, uint32_t* to) {
+  __m512i words[16];
+  const bool seen = load_pairs<kOdd>(rows, column, words);
+  if constexpr (kTurn) transpose_words(words);
+#pragma GCC unroll 16
+  for (int r = 0; r < 16; ++r) _mm512_store_si512(to + 16 * r, words[r]);
+  return seen;
+}
+
 // Left operand, turned: 32 rows become the pairs, columns the tile's rows: tiles[column / 32][even, odd].
 // Non-finite elements become zeros; the result tells whether there were any.
 inline bool pack_columns_left(const TileRows& rows, uint32_t* out) {
-  NonFinite watch;
+  bool seen = false;
   for (int64_t c = 0; c < tiles_across(rows.width); ++c) {
-    __m512i even[16], odd[16];
-    for (int p = 0; p < 16; ++p)
-      pair_rows(watch.replace(rows.load(2 * p, 32 * c)), watch.replace(rows.load(2 * p + 1, 32 * c)), even[p], odd[p]);
-    transpose_words(even);
-    transpose_words(odd);
     uint32_t* to = out + 2 * c * kTileFloats;
-    for (int r = 0; r < 16; ++r) {
-      _mm512_store_si512(to + 16 * r, even[r]);
-      _mm512_store_si512(to + kTileFloats + 16 * r, odd[r]);
-    }
+    seen |= pack_pairs<false, true>(rows, 32 * c, to);
+    seen |= pack_pairs<true, true>(rows, 32 * c, to + kTileFloats);
   }
-  return watch.seen != 0;
+  return seen;
 }
 
 // Right operand, pairs of rows, columns in lanes: 32 rows, tiles[column / 32][even, odd], `apart` words between tiles of
 // one pair of columns and the next. Non-finite elements become zeros; the result tells whether there were any.
 inline bool pack_pairs_right(const TileRows& rows, uint32_t* out, int64_t apart) {
-  NonFinite watch;
+  bool seen = false;
   for (int64_t c = 0; c < tiles_across(rows.width); ++c) {
-    uint32_t* to = out + c * apart;
-    for (int p = 0; p < 16; ++p) {
-      __m512i even, odd;
-      pair_rows(watch.replace(rows.load(2 * p, 32 * c)), watch.replace(rows.load(2 * p + 1, 32 * c)), even, odd);
-      _mm512_store_si512(to + 16 * p, even);
-      _mm512_store_si512(to + kTileFloats + 16 * p, odd);
-    }
+    seen |= pack_pairs<false, false>(rows, 32 * c, out + c * apart);
+    seen |= pack_pairs<true, false>(rows, 32 * c, out + c * apart + kTileFloats);
   }
-  return watch.seen != 0;
+  return seen;
 }
 
 // Words (low, high) of the upper halves of two vectors of f32: narrows by truncation.
@@ -141,4 +166,12 @@ HWY_INLINE __m512 round_to_bf16(__m512 x) {
   return _mm512_castsi512_ps(_mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x400000)));
 }
 
-HWY_INLINE __m512i round_pairs(__m512 low, __m512 high) { return truncate_pairs(round_to_bf16(low), round_to_bf16(high)); }
+// Words of two vectors rounded so. The instruction takes subnormal numbers for 0.
+HWY_INLINE __m512i round_pairs(__m512 low, __m512 high) {
+#if defined(__AVX512BF16__)
+  const __m512i place = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  return _mm512_permutexvar_epi16(place, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+#else
+  return truncate_pairs(round_to_bf16(low), round_to_bf16(high));
+#endif
+}
