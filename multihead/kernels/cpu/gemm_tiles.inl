@@ -48,21 +48,27 @@ struct PanelTask {
   int64_t row, rows, panel, panels;
 };
 
+// Whether all panels meet a block of k before the next one comes: where the rows of a do not stay in the second cache.
+inline bool tiles_take_panels_first(int64_t rows, int64_t k) { return tile_steps(k) > kTileSteps && rows * k > 512 << 10; }
+
 // One task. `packed` is its first panel, or null where w is packed here, block by block.
 template <class Tiles, class Y>
 class PanelTaskRun {
  public:
   PanelTaskRun(const GemmArgs& args, const TilePanels& panels, const PanelTask& task, const uint32_t* packed)
       : args_(args), panels_(panels), task_(task), packed_(packed), left_(tile_left(args.a, task.row, task.rows, scratch_)) {
-    sums_ = scratch_.template take<float>((in_parts() ? groups() * task.panels : 2) * kBlock);
+    sums_ = scratch_.template take<float>((panels_first_ ? groups() * task.panels : in_parts() ? 2 * groups() : 2) * kBlock);
     if (!packed) room_ = scratch_.template take<uint32_t>(kTileSteps * kTileStepWords);
   }
 
   void run() {
-    const int64_t steps = tile_steps(args_.k);
-    for (int64_t step = 0; step < larger(steps, 1); step += kTileSteps) {
-      const int64_t some = smaller(kTileSteps, steps - step);
-      for (int64_t p = 0; p < task_.panels; ++p) multiply_panel(p, step, some, step + some == steps);
+    const int64_t blocks = larger(1, blocks_of_k());
+    for (int64_t n = 0; n < blocks * task_.panels; ++n) {
+      if (panels_first_) {
+        multiply_panel(n % task_.panels, n / task_.panels * kTileSteps);
+      } else {
+        multiply_panel(n / blocks, n % blocks * kTileSteps);
+      }
     }
     beat_.finish_some(beat_.rows);
   }
@@ -70,21 +76,26 @@ class PanelTaskRun {
  private:
   static constexpr int64_t kBlock = 32 * kTileColumns;  // sums
 
-  bool in_parts() const { return tile_steps(args_.k) > kTileSteps; }
+  int64_t blocks_of_k() const { return (tile_steps(args_.k) + kTileSteps - 1) / kTileSteps; }
+  bool in_parts() const { return blocks_of_k() > 1; }
   int64_t groups() const { return (task_.rows + 31) / 32; }
 
-  // Sums wait where k comes in parts; else one block is computed while the one before it is finished.
+  // Sums wait for the next block of k: those of all panels, or of this one beside the last one's, which are being finished.
+  // Where there is but one block, it is computed while the one before it is finished.
   float* sums_of(int64_t p, int64_t group) {
-    if (in_parts()) return sums_ + (p * groups() + group) * kBlock;
+    if (panels_first_) return sums_ + (p * groups() + group) * kBlock;
+    if (in_parts()) return sums_ + (p % 2 * groups() + group) * kBlock;
     return sums_ + (turn_ ^= 1) * kBlock;
   }
 
-  void multiply_panel(int64_t p, int64_t step, int64_t some, bool last) {
-    const int64_t panel = task_.panel + p, column = panel * kTileColumns;
+  void multiply_panel(int64_t p, int64_t step) {
+    const int64_t panel = task_.panel + p, column = panel * kTileColumns, steps = tile_steps(args_.k);
+    const int64_t some = smaller(kTileSteps, steps - step);
+    const bool last = step + some == steps, more = p + 1 < task_.panels || (!panels_first_ && !last);
     const uint32_t* w = packed_ ? packed_ + p * panels_.words() + step * kTileStepWords : room_;
     if (room_) pack_tile_steps(args_.w, args_.k, step * kTileDepth, some, column, panels_.columns(panel), room_);
-    beat_.next = reinterpret_cast<const char*>(w + panels_.words());
-    beat_.fetch = packed_ && p + 1 < task_.panels ? round_up(kTileStepWords * 4 / groups(), 64) : 0;
+    beat_.next = reinterpret_cast<const char*>(w + (panels_first_ ? panels_.words() : some * kTileStepWords));
+    beat_.fetch = packed_ && more ? round_up(kTileStepWords * 4 / groups(), 64) : 0;
     Finish<Y>& finish = finish_[p % 2];
     if (last) finish.begin(column, panels_.columns(panel));
     for (int64_t r = 0; r < task_.rows; r += 32) {
@@ -103,6 +114,7 @@ class PanelTaskRun {
   const GemmArgs& args_;
   const TilePanels& panels_;
   const PanelTask task_;
+  const bool panels_first_ = tiles_take_panels_first(task_.rows, args_.k);
   const uint32_t* const packed_;
   Scratch scratch_;
   const TileLeft left_;
@@ -114,14 +126,14 @@ class PanelTaskRun {
   int turn_ = 0;
 };
 
-// Rows and panels of a task: some tasks for each thread; where k comes in parts, sums that stay in the second cache.
-inline PanelTask tile_task_sizes(int64_t m, int64_t panels, bool in_parts) {
+// Rows and panels of a task: some tasks for each thread; where the sums of all its panels wait, as many as stay in the second cache.
+inline PanelTask tile_task_sizes(int64_t m, int64_t panels, int64_t k) {
   const int64_t wanted = 4 * threads();
   const int64_t most = smaller(256, larger(64, round_up((m + wanted - 1) / wanted, 32)));
   const int64_t blocks = (m + most - 1) / most, rows = round_up((m + blocks - 1) / blocks, 32);
   const int64_t parts = smaller(panels, larger(1, wanted / blocks));
   int64_t each = (panels + parts - 1) / parts;
-  if (in_parts) each = smaller(each, larger(1, (256 << 10) / (rows * kTileColumns * 4)));
+  if (tiles_take_panels_first(rows, k)) each = smaller(each, larger(1, (256 << 10) / (rows * kTileColumns * 4)));
   return {0, rows, 0, each};
 }
 
@@ -139,7 +151,7 @@ void gemm_on_tiles(const GemmArgs& args) {
     const int64_t count = smaller(at_a_time, panels.count() - panel);
     if (pack) pack_tile_panels(args.w, panels, panel, count, w);
     const uint32_t* packed = pack ? w : static_cast<const uint32_t*>(args.packed);
-    const PanelTask size = tile_task_sizes(m, count, tile_steps(args.k) > kTileSteps);
+    const PanelTask size = tile_task_sizes(m, count, args.k);
     const int64_t across = (count + size.panels - 1) / size.panels;
     parallel_for((m + size.rows - 1) / size.rows * across, [&](int64_t task) {
       const int64_t row = task / across * size.rows, first = task % across * size.panels;
