@@ -57,7 +57,7 @@ class PanelTaskRun {
  public:
   PanelTaskRun(const GemmArgs& args, const TilePanels& panels, const PanelTask& task, const uint32_t* packed)
       : args_(args), panels_(panels), task_(task), packed_(packed), left_(tile_left(args.a, task.row, task.rows, scratch_)) {
-    sums_ = scratch_.template take<float>((panels_first_ ? groups() * task.panels : in_parts() ? 2 * groups() : 2) * kBlock);
+    sums_ = scratch_.template take<float>((panels_first_ ? groups() * task.panels : in_parts() ? groups() : 1) * kBlock);
     if (!packed) room_ = scratch_.template take<uint32_t>(kTileSteps * kTileStepWords);
   }
 
@@ -80,12 +80,10 @@ class PanelTaskRun {
   bool in_parts() const { return blocks_of_k() > 1; }
   int64_t groups() const { return (task_.rows + 31) / 32; }
 
-  // Sums wait for the next block of k: those of all panels, or of this one beside the last one's, which are being finished.
-  // Where there is but one block, it is computed while the one before it is finished.
-  float* sums_of(int64_t p, int64_t group) {
-    if (panels_first_) return sums_ + (p * groups() + group) * kBlock;
-    if (in_parts()) return sums_ + (p % 2 * groups() + group) * kBlock;
-    return sums_ + (turn_ ^= 1) * kBlock;
+  // Sums wait for the next block of k, those of all panels or of one. A block's sums may lie where those before them are being
+  // finished: the beats finish them before the products end, and only then is anything stored.
+  float* sums_of(int64_t p, int64_t group) const {
+    return sums_ + (panels_first_ ? p * groups() + group : in_parts() ? group : 0) * kBlock;
   }
 
   void multiply_panel(int64_t p, int64_t step) {
@@ -123,7 +121,6 @@ class PanelTaskRun {
   Finish<Y> finish_[2] = {Finish<Y>(args_), Finish<Y>(args_)};  // of this panel, and of the one whose rows are left
   TileBeat<Y> beat_;
   Tiles tiles_;
-  int turn_ = 0;
 };
 
 // Rows and panels of a task: some tasks for each thread; where the sums of all its panels wait, as many as stay in the second cache.
