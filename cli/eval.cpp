@@ -24,7 +24,7 @@ namespace mh::cli {
 namespace {
 
 constexpr const char* kEvalEnd =
-    "\nFILE has lines of source, tab, reference; further references behind further tabs, or on lines with the same\n"
+    "FILE has lines of source, tab, reference; further references behind further tabs, or on lines with the same\n"
     "source. Scores are those of sacreBLEU with the signatures printed beside them.\n"
     "\n"
     "  multihead eval models/en-de data/tatoeba/test.en-de.tsv --beam 4";
@@ -72,6 +72,7 @@ void write_texts(const std::string& path, const std::vector<std::string>& texts)
 
 int run(EvalChoice choice) {
   choice.flags.settle();
+  if (!choice.output.empty()) check_writable_file(choice.output);
   const ReferenceFile set = read_references(choice.file);
   const Result result = translate_all(choice, set.sources);
   if (!choice.output.empty()) write_texts(choice.output, result.texts);
@@ -104,10 +105,9 @@ int run(EvalChoice choice) {
 
 void add_eval(CLI::App& app, int& code) {
   CLI::App* verb = app.add_subcommand("eval", "score the translations of a test set: BLEU and chrF");
-  verb->set_help_flag("-h,--help", "print this help");
   auto choice = std::make_shared<EvalChoice>();
-  verb->add_option("model", choice->model, "folder of the model")->type_name("MODEL")->required();
-  verb->add_option("file", choice->file, "sentences and references")->type_name("FILE.tsv")->required();
+  verb->add_option("MODEL", choice->model, "folder of the model")->type_name("")->required();
+  verb->add_option("FILE.tsv", choice->file, "sentences and references")->type_name("")->required();
   verb->add_option("--output", choice->output, "write the translations to this file, one a line")->type_name("FILE");
   verb->add_flag("--json", choice->json, "print JSON: scores, signatures, time");
   choice->flags.add_to(*verb);

@@ -78,6 +78,11 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
+// Else errno says why not. The dot: what is no folder is named as such.
+bool may_write_below(const std::string& folder) {
+  return ::faccessat(AT_FDCWD, (folder + "/.").c_str(), W_OK | X_OK, AT_EACCESS) == 0;
+}
+
 // 0 or the error.
 int write_temporary(const std::string& temporary, const std::vector<std::span<const std::byte>>& parts) {
   Descriptor file(temporary, O_WRONLY | O_CREAT | O_EXCL);
@@ -114,6 +119,20 @@ void make_folder(const std::string& folder) {
   if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) fail_with(errno, "make the folder", folder);
   if (!fs::is_directory(folder, error)) fail_with(ENOTDIR, "make the folder", folder);
   if (const int unsynced = sync_folder(above)) fail_with(unsynced, "sync the folder of", folder);
+}
+
+void check_writable_file(const std::string& path) {
+  if (!may_write_below(folder_of(path))) fail_with(errno, "write", path);
+}
+
+void check_writable_folder(const std::string& folder) {
+  std::error_code error;
+  std::string at = fs::path(folder).lexically_normal().string();
+  while (!fs::exists(at, error) && folder_of(at) != at) at = folder_of(at);
+  if (!fs::is_directory(at, error))
+    fail(ErrorKind::io, "cannot write to {}: {} is a file; expected a folder", printable_path(folder),
+         printable_path(at));
+  if (!may_write_below(at)) fail_with(errno, "write to", folder);
 }
 
 void remove_leftovers(const std::string& folder, std::string_view prefix) {

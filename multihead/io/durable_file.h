@@ -18,6 +18,11 @@ void write_durably(const std::string& path, std::string_view text);
 // The folder and those above it, where they are missing; durable. Throws: io.
 void make_folder(const std::string& folder);
 
+// Throw, io with the reason, where the file, or files below the folder, could not be written: as far as can be told
+// without writing anything, for those who compute for long before they write. A folder may be missing, and those above.
+void check_writable_file(const std::string& path);
+void check_writable_folder(const std::string& folder);
+
 // Deletes what writers that were killed left behind in `folder`: temporary files of names that begin with `prefix`.
 // Only for a folder nobody else is writing to. Files that cannot be deleted stay.
 void remove_leftovers(const std::string& folder, std::string_view prefix);

@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "multihead/io/durable_file.h"
 #include "multihead/train/corpus.h"
 #include "multihead/train/loader.h"
 #include "multihead/train/run_options.h"
@@ -14,6 +15,7 @@ DryRun dry_run(const TrainRequest& request) {
   const TrainEvents& events = request.events;
   TrainConfig config = request.config;
   check_config(config);
+  check_writable_folder(config.train.output);
   const bool has_run = detail::holds_run(config, request.resume);
   const Corpus corpus = read_corpus(config, events, has_run ? config.train.output + "/tokenizer.json" : "");
   config.model.vocabulary = corpus.tokenizer.size();

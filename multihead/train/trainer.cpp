@@ -29,6 +29,17 @@ namespace fs = std::filesystem;
 constexpr int64_t kUnprofiled = 3;    // first steps: memory is new to them
 constexpr int64_t kTranslated = 500;  // sentences of a validation: enough for a BLEU that tells runs apart
 
+// Refuses to go on with a model that is not the run's. `changes`: what the configuration has otherwise than the run's.
+void check_fits(const NamedTensors& saved, const NamedTensors& wanted, const std::vector<std::string>& changes) {
+  for (const auto& [name, tensor] : wanted) {
+    const auto at = saved.find(name);
+    if (at != saved.end() && at->second.shape() == tensor.shape()) continue;
+    fail(ErrorKind::invalid_argument,
+         "train: the run cannot go on with another model ({}); expected the one it began with, or another train.output",
+         changes.empty() ? fmt::format("{} does not fit", name) : fmt::format("{}", fmt::join(changes, ", ")));
+  }
+}
+
 class Run {
  public:
   explicit Run(const TrainRequest& request);
@@ -67,6 +78,7 @@ class Run {
 Run::Run(const TrainRequest& request) : request_(request), config_(request.config), folder_(config_.train.output) {
   check_config(config_);
   if (config_.train.threads > 0) set_threads(static_cast<int>(config_.train.threads));
+  check_writable_folder(folder_);
   const bool has_run = detail::holds_run(config_, request.resume);
   corpus_ = read_corpus(config_, request.events, request.resume && has_run ? folder_ + "/tokenizer.json" : "");
   config_.model.vocabulary = corpus_.tokenizer.size();
@@ -95,6 +107,7 @@ void Run::resume() {
   for (const std::string& warning : warnings) say(warning);
   const TrainingState old = TrainingState::from_json(found->state, checkpoints());
   const auto changes = config_changes(parse_config(old.config, checkpoints()), config_);
+  check_fits(found->tensors, stepper_->state(), changes);
   if (!changes.empty())
     say(fmt::format("train: this goes on otherwise than the run would have: {}", fmt::join(changes, ", ")));
   if (old.data != state_.data)

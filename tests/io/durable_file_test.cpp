@@ -81,8 +81,11 @@ TEST(DurableFile, AFolderWithoutRightsLeavesTheOldFile) {
   ASSERT_EQ(seteuid(root ? kNobody : geteuid()), 0);
   const Refusal refusal = refusal_of([&] { write_durably(folder / "file", "new"); });
   const Refusal folder_refusal = refusal_of([&] { make_folder(folder / "below/deeper"); });
+  const Refusal asked = refusal_of([&] { check_writable_folder(folder / "below/deeper"); });
   ASSERT_EQ(seteuid(root ? 0 : geteuid()), 0);
   ASSERT_EQ(chmod(folder.path().c_str(), 0755), 0);
+  EXPECT_EQ(asked.sentence, "cannot write to '" + (folder / "below/deeper") + "': Permission denied");
+  EXPECT_NO_THROW(check_writable_folder(folder / "below/deeper"));
   expect_refused(refusal, folder / "file", "Permission denied");
   EXPECT_TRUE(folder_refusal.says("cannot make the folder '" + (folder / "below") + "': Permission denied"))
       << folder_refusal.sentence;
@@ -96,6 +99,21 @@ TEST(DurableFile, RefusesPlacesThatAreNone) {
                  "No such file or directory");
   std::filesystem::create_directory(folder / "taken");
   expect_refused(refusal_of([&] { write_durably(folder / "taken", "x"); }), folder / "taken", "Is a directory");
+  EXPECT_EQ(folder.files(), 1u);
+}
+
+TEST(DurableFile, WhatCannotBeWrittenIsToldWithoutWriting) {
+  const TemporaryFolder folder;
+  put_text(folder / "file", "x");
+  EXPECT_NO_THROW(check_writable_file(folder / "file"));
+  EXPECT_NO_THROW(check_writable_file(folder / "other"));
+  EXPECT_NO_THROW(check_writable_folder(folder / "a/b"));
+  expect_refused(refusal_of([&] { check_writable_file(folder / "a/b"); }), folder / "a/b", "No such file or directory");
+  expect_refused(refusal_of([&] { check_writable_file(folder / "file/b"); }), folder / "file/b", "Not a directory");
+  for (const std::string& path : {folder / "file", folder / "file/a/b"}) {
+    EXPECT_EQ(refusal_of([&] { check_writable_folder(path); }).sentence,
+              "cannot write to '" + path + "': '" + (folder / "file") + "' is a file; expected a folder");
+  }
   EXPECT_EQ(folder.files(), 1u);
 }
 

@@ -65,6 +65,8 @@ TEST_F(DryRuns, RefusesWhatARunRefuses) {
   std::filesystem::create_directories(folder_ / "out/checkpoints");
   write_checkpoint(folder_ / "out/checkpoints/step-00000001.safetensors", {.step = 1, .tensors = {}, .state = ""});
   EXPECT_TRUE(refusal_of([&] { dry_run({.config = config_}); }).says("holds a run already"));
+  config_.train.output = folder_ / "train.tsv";
+  EXPECT_TRUE(refusal_of([&] { dry_run({.config = config_}); }).says("is a file; expected a folder"));
   config_.train.output = "";
   EXPECT_TRUE(refusal_of([&] { dry_run({.config = config_}); }).says("train.output is not given"));
 }

@@ -14,6 +14,7 @@
 #include "multihead/base/random.h"
 #include "multihead/io/checkpoint.h"
 #include "multihead/io/safetensors.h"
+#include "tests/harness/refusal.h"
 #include "tests/harness/temporary_folder.h"
 
 namespace mh {
@@ -209,7 +210,24 @@ TEST_F(TrainerTest, PatienceEndsTheRun) {
 TEST_F(TrainerTest, AFolderThatCannotBeWrittenIsSaidBeforeTheWork) {
   TrainConfig c = config("run");
   c.train.output = folder_ / "train.tsv/inside";
-  EXPECT_THROW(train({.config = c}), Error);
+  TrainRequest request{.config = c};
+  int64_t work = 0;
+  request.events.on_wait = [&](const std::string&, int64_t, int64_t) { ++work; };
+  EXPECT_EQ(refusal_of([&] { train(request); }).sentence,
+            "cannot write to '" + c.train.output + "': '" + (folder_ / "train.tsv") + "' is a file; expected a folder");
+  EXPECT_EQ(work, 0);
+}
+
+TEST_F(TrainerTest, ARunDoesNotGoOnWithAnotherModel) {
+  train({.config = config("run", 3)});
+  const std::string before = text_of(config("run").train.output + "/config.toml");
+  TrainConfig other = config("run", 6);
+  other.model.width = 32;
+  EXPECT_EQ(
+      refusal_of([&] { train({.config = other, .resume = true}); }).sentence,
+      "train: the run cannot go on with another model (model.width was 16 and is 32, train.steps was 3 and is 6); "
+      "expected the one it began with, or another train.output");
+  EXPECT_EQ(text_of(config("run").train.output + "/config.toml"), before);
 }
 
 }  // namespace
