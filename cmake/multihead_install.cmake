@@ -1,4 +1,4 @@
-# cmake --install: the library, its public headers, find_package(multihead) and pkg-config.
+# cmake --install: the library, its public headers, find_package(multihead) and pkg-config, the licence.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS multihead EXPORT multihead
@@ -30,3 +30,5 @@ if(NOT BUILD_SHARED_LIBS)
 endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/multihead.pc.in ${PROJECT_BINARY_DIR}/multihead.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/multihead.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
