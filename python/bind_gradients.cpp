@@ -120,7 +120,7 @@ nb::object plain_backward(nb::handle q_object, nb::handle k_object, nb::handle v
     if (causal || !take_mask(mask->tensor(), options)) return nb::none();
   }
   if (causal) options.mask = from_torch_causal();
-  if (!scale.is_none()) options.similarity = DotSimilarity{nb::cast<float>(scale)};
+  if (!scale.is_none()) options.similarity = DotSimilarity{static_cast<float>(number({kOp, "scale"}, scale))};
   Wanted dq(want_q, q), dk(want_k, k), dv(want_v, v);
   {
     const AttentionCall call{q.tensor(), k.tensor(), v.tensor(), {o.tensor(), lse.tensor()}};
@@ -144,7 +144,7 @@ nb::object plain_attention(nb::handle q_object, nb::handle k_object, nb::handle 
     if ((recording && wants_gradient(*mask)) || !take_mask(mask->tensor(), options)) return nb::none();
   }
   if (causal) options.mask = from_torch_causal();
-  if (!scale.is_none()) options.similarity = DotSimilarity{nb::cast<float>(scale)};
+  if (!scale.is_none()) options.similarity = DotSimilarity{static_cast<float>(number({op, "scale"}, scale))};
   Shape shape = q.tensor().shape();
   shape[3] = v.tensor().size(3);
   Output o(q, shape, q.tensor().dtype());

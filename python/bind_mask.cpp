@@ -21,8 +21,8 @@ MaskObject dense(const char* op, nb::handle where, Mask (*make)(const Tensor&)) 
 }
 
 MaskObject whole(const char* op, nb::handle n, Mask (*of_number)(int64_t), Mask (*of_tensor)(const Tensor&)) {
-  if (PyLong_Check(n.ptr())) {
-    const auto number = nb::cast<int64_t>(n);
+  int64_t number = 0;
+  if (PyLong_Check(n.ptr()) && nb::try_cast(n, number)) {
     return {of_number(number), {}, fmt::format("{}({})", op, number)};
   }
   const Tensor t = copy_integers({op, "the argument"}, n);
@@ -51,9 +51,13 @@ MaskObject operator&(const MaskObject& a, const MaskObject& b) {
 }
 
 void bind_mask(nb::module_& m) {
-  nb::class_<MaskObject>(m, "Mask", docs::kMask).def(nb::self & nb::self).def("__repr__", [](const MaskObject& self) {
-    return "multihead." + self.text;
-  });
+  nb::class_<MaskObject>(m, "Mask", docs::kMask)
+      .def(nb::self & nb::self)
+      .def("__bool__",  // else `a and b` would be b alone
+           [](const MaskObject&) -> bool {
+             throw nb::type_error("a mask is neither true nor false; masks are joined with &, not with `and`");
+           })
+      .def("__repr__", [](const MaskObject& self) { return "multihead." + self.text; });
   m.def("causal", causal_object, "offset"_a.none() = nb::none(), docs::kCausal);
   m.def(
       "positions", [](nb::handle offset) { return whole("positions", offset, positions, positions); }, "offset"_a,

@@ -10,27 +10,34 @@
 namespace mh::python {
 namespace {
 
-double number(const Site& site, nb::handle value) {
-  const double read = PyFloat_AsDouble(value.ptr());
-  if (read == -1 && PyErr_Occurred()) throw nb::python_error();
-  check(!std::isnan(read), "{}: {} is NaN; expected a number", site.op, site.what);
-  return read;
+// The object of ours that an option must be; `expected`: how one is made.
+template <class Object>
+Object& ours(const Site& site, nb::handle value, const char* expected) {
+  Object* object = nullptr;
+  if (nb::try_cast(value, object) && object) return *object;
+  const std::string text =
+      fmt::format("{}: {} is a {}; expected {}", site.op, site.what, nb::inst_name(value).c_str(), expected);
+  throw nb::type_error(text.c_str());
+}
+
+uint64_t seed_of(std::string_view op, nb::handle given) {
+  uint64_t seed = 0;
+  if (nb::try_cast(given, seed)) return seed;
+  const std::string text = fmt::format("{}: seed is {}; expected a whole number from 0 to 2**64 - 1", op,
+                                       nb::cast<std::string>(nb::repr(given)));
+  if (PyLong_Check(given.ptr())) throw nb::value_error(text.c_str());
+  throw nb::type_error(text.c_str());
 }
 
 Similarity similarity_of(std::string_view op, const OptionArguments& given) {
   std::optional<float> scale;
   if (!given.scale.is_none()) scale = static_cast<float>(number({op, "scale"}, given.scale));
   if (given.similarity.is_none()) return DotSimilarity{scale};
-  SimilarityObject* chosen = nullptr;
-  if (!nb::try_cast(given.similarity, chosen) || !chosen) {
-    const std::string text =
-        fmt::format("{}: similarity is a {}; expected multihead.cosine(…) or multihead.euclidean()", op,
-                    nb::inst_name(given.similarity).c_str());
-    throw nb::type_error(text.c_str());
-  }
-  refuse_gradient({op, "tau"}, chosen->given);
-  if (!scale) return chosen->similarity;
-  check(!std::holds_alternative<CosineSimilarity>(chosen->similarity),
+  const SimilarityObject& chosen =
+      ours<SimilarityObject>({op, "similarity"}, given.similarity, "multihead.cosine(…) or multihead.euclidean()");
+  refuse_gradient({op, "tau"}, chosen.given);
+  if (!scale) return chosen.similarity;
+  check(!std::holds_alternative<CosineSimilarity>(chosen.similarity),
         "{}: scale {} is given together with cosine similarity; expected tau, which takes its place", op, *scale);
   return EuclideanSimilarity{scale};
 }
@@ -45,6 +52,18 @@ uint64_t drawn_seed(const Array& q) {
 }
 
 }  // namespace
+
+double number(const Site& site, nb::handle value) {
+  const double read = PyFloat_AsDouble(value.ptr());
+  if (read == -1 && PyErr_Occurred()) {
+    PyErr_Clear();
+    const std::string text =
+        fmt::format("{}: {} is a {}; expected a number", site.op, site.what, nb::inst_name(value).c_str());
+    throw nb::type_error(text.c_str());
+  }
+  check(!std::isnan(read), "{}: {} is NaN; expected a number", site.op, site.what);
+  return read;
+}
 
 OptionArguments option_arguments(std::string_view op, const nb::kwargs& given) {
   OptionArguments out;
@@ -97,16 +116,10 @@ void CallOptions::add_bias(std::string_view op, nb::handle bias) {
 }
 
 CallOptions::CallOptions(std::string_view op, const OptionArguments& given, const Array& q) {
-  if (!given.mask.is_none()) {
-    MaskObject* mask = nullptr;
-    if (!nb::try_cast(given.mask, mask) || !mask) {
-      const std::string text =
-          fmt::format("{}: mask is a {}; expected a multihead.Mask: keep(t) where True keeps, drop(t) where True drops",
-                      op, nb::inst_name(given.mask).c_str());
-      throw nb::type_error(text.c_str());
-    }
-    value.mask = mask->mask;
-  }
+  if (!given.mask.is_none())
+    value.mask = ours<MaskObject>({op, "mask"}, given.mask,
+                                  "a multihead.Mask: causal(), keep(t) where True keeps, drop(t) where True drops, …")
+                     .mask;
   if (!given.bias.is_none()) add_bias(op, given.bias);
   if (!given.scale.is_none() || !given.similarity.is_none()) value.similarity = similarity_of(op, given);
   value.cap = static_cast<float>(given.softcap);
@@ -116,10 +129,11 @@ CallOptions::CallOptions(std::string_view op, const OptionArguments& given, cons
   }
   if (given.dropout != 0) {
     value.dropout.p = static_cast<float>(given.dropout);
-    value.dropout.seed = given.seed.is_none() ? drawn_seed(q) : nb::cast<uint64_t>(given.seed);
+    value.dropout.seed = given.seed.is_none() ? drawn_seed(q) : seed_of(op, given.seed);
   }
   if (!given.score_mix.is_none()) {
-    const auto& mix = nb::cast<ScoreMixObject&>(given.score_mix);
+    const auto& mix =
+        ours<ScoreMixObject>({op, "score_mix"}, given.score_mix, "multihead.head_mix(…) or multihead.key_mix(…)");
     refuse_gradient({op, "score_mix"}, mix.given);
     value.score_mix = mix.mix;
   }

@@ -18,6 +18,8 @@ struct OptionArguments {
   nb::handle cu_seqlens_q = Py_None, cu_seqlens_k = Py_None;
   double softcap = 0, dropout = 0;
 };
+// A number of Python. Throws: nb::type_error where it is none, invalid_argument where it is NaN.
+double number(const Site& site, nb::handle value);
 // Throws: nb::type_error for a name that is no option.
 OptionArguments option_arguments(std::string_view op, const nb::kwargs& given);
 

@@ -65,9 +65,10 @@ def doctor(as_json):
     for name, value in said["environment"].items():
         line(name, value or "not set")
     print("\nRungs of the ladder, lowest first")
+    wide = max(len(rung["name"]) for rung in said["rungs"]) + 2
     for rung in said["rungs"]:
         state = "in use" if rung["name"] == said["rung"] else "usable" if rung["usable"] else "missing"
-        print(f"  {rung['name']:<10}{state:<8}  {rung['why']}".rstrip())
+        print(f"  {rung['name']:<{wide}}{state:<8}  {rung['why']}".rstrip())
     good = said["error"] < 1e-5
     print(f"\nA call against double precision: largest difference {said['error']:.1e}, {'good' if good else 'WRONG'}")
     return good

@@ -61,7 +61,7 @@ def test_types_name_the_arguments_there_are(name):
 
 def test_doctor():
     text = subprocess.run([sys.executable, "-m", "multihead", "doctor"], capture_output=True, text=True, check=True).stdout
-    assert multihead.__version__ in text and "in use" in text and "good" in text
+    assert multihead.__version__ in text and "good" in text and re.search(rf"  {multihead.rung()} +in use", text)
     facts = json.loads(subprocess.check_output([sys.executable, "-m", "multihead", "doctor", "--json"]))
     assert facts["rung"] == multihead.rung() and facts["error"] < 1e-5
 

@@ -36,6 +36,10 @@ REFUSED = {
     "softcap": (dict(softcap=-1.0), ValueError, "-1"),
     "scale with cosine": (dict(similarity=multihead.cosine(), scale=2.0), ValueError, "tau"),
     "similarity": (dict(similarity="cosine"), TypeError, "similarity is a str"),
+    "scale": (dict(scale="x"), TypeError, "scale is a str; expected a number"),
+    "a seed that is no number": (dict(dropout=0.5, seed="x"), TypeError, "seed is 'x'; expected a whole number"),
+    "a negative seed": (dict(dropout=0.5, seed=-1), ValueError, "seed is -1; expected a whole number"),
+    "score mixing": (dict(score_mix=Q), TypeError, "score_mix is a ndarray; expected multihead.head_mix"),
     "one boundary": (dict(cu_seqlens_q=[0, 1]), ValueError, "cu_seqlens_k"),
     "boundaries that are no integers": (dict(cu_seqlens_q=[0.5], cu_seqlens_k=[0]), ValueError, "integers"),
     "out shape": (dict(out=np.zeros((2, 12, 128, 32), np.float32)), ValueError, "[2, 12, 128, 32]"),
@@ -62,6 +66,8 @@ def test_pieces_refuse_too():
         multihead.keep(np.zeros(3, np.float32))
     with pytest.raises(ValueError, match="offset"):
         multihead.causal(1) & multihead.causal(2)
+    with pytest.raises(TypeError, match="joined with &"):
+        multihead.causal() and multihead.window(4, 0)
     with pytest.raises(ValueError, match="1024"):
         multihead.set_threads(0)
     with pytest.raises(ValueError, match="mmx"):
