@@ -15,15 +15,14 @@ namespace mh::cli {
 
 void add_average(CLI::App& app, int& code) {
   CLI::App* verb = app.add_subcommand("average", "write the mean of the weights of several models or checkpoints");
-  verb->set_help_flag("-h,--help", "print this help");
   auto files = std::make_shared<std::vector<std::string>>();
   auto out = std::make_shared<std::string>();
-  verb->add_option("files", *files, "safetensors files with the same tensors, or checkpoints of a training run")
-      ->type_name("FILE")
+  verb->add_option("FILES", *files, "safetensors files with the same tensors, or checkpoints of a training run")
+      ->type_name("")
       ->required();
   verb->add_option("--out", *out, "the file to write")->type_name("FILE")->required();
   verb->footer(
-      "\nOf a checkpoint, the model's weights are taken. The mean of the last checkpoints of a run often translates\n"
+      "Of a checkpoint, the model's weights are taken. The mean of the last checkpoints of a run often translates\n"
       "better than the last one alone:\n"
       "\n"
       "  multihead average run/checkpoints/step-*.safetensors --out run/model.safetensors");

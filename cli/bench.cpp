@@ -13,6 +13,7 @@
 #include "bench/report.h"
 #include "bench/run.h"
 #include "cli/progress.h"
+#include "cli/values.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/base/nearest.h"
@@ -32,7 +33,7 @@ struct BenchChoice {
 using MakeCases = std::vector<bench::Case> (*)(const bench::ThreadChoice& threads);
 
 constexpr const char* kColumns =
-    "\nEvery trial stands between two turns of a loop that does nothing but what bounds it: multiply-adds, pair\n"
+    "Every trial stands between two turns of a loop that does nothing but what bounds it: multiply-adds, pair\n"
     "or tile products (bf16 where a rung has them), or a plain read of the same memory (decode, rows). Columns:\n"
     "  rate      median; GFLOP/s of kept pairs, or GB/s of keys and values (weights, for products of few rows; all\n"
     "            that is read and written, for rows)\n"
@@ -45,12 +46,6 @@ constexpr const char* kColumns =
 bench::ThreadChoice thread_choice(const bench::Selection& selection) {
   if (!selection.threads.empty()) return {.counts = selection.threads, .every_case = true};
   return {.counts = threads() > 1 ? std::vector<int>{1, 2} : std::vector<int>{1}, .every_case = false};
-}
-
-// One of several words, without CLI11's list of them in the help: the text names them.
-CLI::Validator one_of(const std::vector<std::string>& words) {
-  CLI::Validator validator = CLI::IsMember(words);
-  return validator.description("");
 }
 
 std::vector<bench::Case> chosen(const BenchChoice& choice, MakeCases make) {
@@ -101,7 +96,6 @@ int run(const BenchChoice& choice, MakeCases make) {
 
 void add_table(CLI::App& bench, int& code, const char* name, const char* about, MakeCases make) {
   CLI::App* verb = bench.add_subcommand(name, about);
-  verb->set_help_flag("-h,--help", "print this help");
   auto choice = std::make_shared<BenchChoice>();
   bench::Selection& selection = choice->selection;
   verb->add_flag("--quick", selection.quick, "a small table in under 20 seconds, rougher figures");
@@ -122,10 +116,10 @@ void add_table(CLI::App& bench, int& code, const char* name, const char* about, 
   verb->add_option("--threads", selection.threads, "only rows of so many threads; default 1, and 2 for some cases")
       ->delimiter(',')
       ->type_name("N")
-      ->check(CLI::Range(1, 1024).description(""));
+      ->check(whole_number(1, 1024));
   verb->add_option("--seconds", selection.seconds, "time for each row; default 0.5, quick 0.1")
       ->type_name("S")
-      ->check(CLI::Range(0.01, 600.0).description(""));
+      ->check(number(0.01, 600));
   verb->add_option("--rung", choice->rung, "use this rung: baseline, avx2, avx512, avx512_bf16, amx, neon")
       ->type_name("NAME");
   choice->record =
@@ -141,8 +135,7 @@ void add_table(CLI::App& bench, int& code, const char* name, const char* about, 
 
 void add_bench(CLI::App& app, int& code) {
   CLI::App* verb = app.add_subcommand("bench", "how fast it is, as a fraction of what this machine can do at most");
-  verb->set_help_flag("-h,--help", "print this help");
-  verb->footer("\nStart with: multihead bench attention --quick");
+  verb->footer("Start with: multihead bench attention --quick");
   add_table(*verb, code, "attention", "attention: forward, backward and decode, in every type", bench::attention_cases);
   add_table(*verb, code, "gemm", "matrix products (M, K) x (K, N), weights packed beforehand", bench::gemm_cases);
   add_table(*verb, code, "rows", "what works on rows: norms, losses, dropout, activations, the optimiser's pass",

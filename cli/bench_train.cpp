@@ -13,6 +13,7 @@
 #include "bench/machine_facts.h"
 #include "cli/profile_table.h"
 #include "cli/usage.h"
+#include "cli/values.h"
 #include "cli/verbs.h"
 #include "multihead/base/parallel.h"
 #include "multihead/ops/machine.h"
@@ -109,25 +110,22 @@ int run(const BenchTrainChoice& choice) {
 
 void add_bench_train(CLI::App& bench, int& code) {
   CLI::App* verb = bench.add_subcommand("train", "whole training steps: tokens a second and memory");
-  verb->set_help_flag("-h,--help", "print this help");
   auto choice = std::make_shared<BenchTrainChoice>();
   const auto count = [&](const char* flag, auto& place, const char* about, int low, int high) {
-    verb->add_option(flag, place, about)->type_name("N")->check(CLI::Range(low, high).description(""));
+    verb->add_option(flag, place, about)->type_name("N")->check(whole_number(low, high));
   };
   count("--batch", choice->batch, "sentences a step (32)", 1, 65536);
   count("--length", choice->length, "tokens a sentence, each side (32)", 2, 4096);
   count("--steps", choice->steps, "steps that are timed (10)", 1, 100000);
   verb->add_option("--precision", choice->precision, "of the products: f32 (default) or bf16; weights stay f32")
       ->type_name("TYPE")
-      ->check(CLI::IsMember({"f32", "bf16"}).description(""));
+      ->check(one_of({"f32", "bf16"}));
   count("--threads", choice->threads, "threads to use, over MH_THREADS", 1, 1024);
-  verb->add_option("--dropout", choice->dropout, "probability of a zero (0.1)")
-      ->type_name("P")
-      ->check(CLI::Range(0.0, 0.99).description(""));
+  verb->add_option("--dropout", choice->dropout, "probability of a zero (0.1)")->type_name("P")->check(number(0, 0.99));
   verb->add_flag("--profile", choice->profile, "also where the time goes, kernel by kernel");
   verb->add_flag("--json", choice->json,
                  "print JSON: machine, model, tokens_per_second, peak_bytes and what was asked for");
-  verb->footer("\nThe model is `small`: vocabulary 8000, width 256, 4 heads, feed-forward 1024, 3 + 3 layers.");
+  verb->footer("The model is `small`: vocabulary 8000, width 256, 4 heads, feed-forward 1024, 3 + 3 layers.");
   verb->callback([choice, &code] { code = run(*choice); });
 }
 

@@ -54,12 +54,17 @@ std::string meaning_without(const std::string& rung) {
   return "a lower rung is used";
 }
 
-// Why this rung: it is the highest, or something stopped the climb.
-std::string why_rung(const std::vector<RungInfo>& rungs) {
-  const Variable stop = variable("MH_CPU_ISA");
+std::string highest_rung(const std::vector<RungInfo>& rungs) {
   std::string highest;
   for (const RungInfo& rung : rungs)
     if (rung.usable) highest = rung.name;
+  return highest;
+}
+
+// Why this rung: it is the highest, or something stopped the climb.
+std::string why_rung(const std::vector<RungInfo>& rungs) {
+  const Variable stop = variable("MH_CPU_ISA");
+  const std::string highest = highest_rung(rungs);
   if (highest == rung_name()) return "the highest this machine can run";
   return stop.value ? fmt::format("MH_CPU_ISA={} stops the climb; {} could run", stop.value, highest)
                     : fmt::format("chosen by the program; {} could run", highest);
@@ -69,7 +74,7 @@ std::vector<std::string> notes(const bench::MachineFacts& facts, const std::vect
   std::vector<std::string> out;
   for (const RungInfo& rung : rungs)
     if (!rung.usable) out.push_back(fmt::format("no {} ({}): {}", rung.name, rung.why, meaning_without(rung.name)));
-  if (variable("MH_CPU_ISA").value)
+  if (variable("MH_CPU_ISA").value && rung_name() != highest_rung(rungs))
     out.push_back(fmt::format("{}: unset MH_CPU_ISA to use all the machine has", why_rung(rungs)));
   if (facts.cpu.cores < facts.cpus_online)
     out.push_back(fmt::format("this process may use {} of {} CPUs (its affinity mask or cpuset)", facts.cpu.cores,
@@ -140,14 +145,14 @@ void print_json(const bench::MachineFacts& facts, const std::vector<RungInfo>& r
 void add_doctor(CLI::App& app, int& code) {
   CLI::App* verb =
       app.add_subcommand("doctor", "what this machine has, which kernels it will use and why, and what is missing");
-  verb->set_help_flag("-h,--help", "print this help");
   auto json = std::make_shared<bool>(false);
   verb->add_flag("--json", *json, "print JSON: version, machine, rung, why, rungs, environment, notes");
   verb->footer(
-      "\nKernels are compiled for several instruction sets, the rungs of a ladder; the highest one this CPU can run is "
+      "Kernels are compiled for several instruction sets, the rungs of a ladder; the highest one this CPU can run is "
       "used.\n"
       "Set MH_CPU_ISA to a rung's name to stop lower, MH_THREADS to use fewer threads.");
   verb->callback([json, &code] {
+    rung_name();  // refuses a wrong MH_CPU_ISA before anything is printed
     const bench::MachineFacts facts = bench::machine_facts();
     *json ? print_json(facts, machine_rungs()) : print_text(facts, machine_rungs());
     code = kDone;

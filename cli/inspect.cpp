@@ -5,14 +5,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "cli/grouped.h"
 #include "cli/tensor_facts.h"
 #include "cli/verbs.h"
+#include "multihead/base/error.h"
 #include "multihead/base/parallel.h"
 #include "multihead/base/printable.h"
 #include "multihead/io/checkpoint.h"
@@ -64,6 +67,17 @@ struct Weights {
   }
 };
 
+// The file itself; of a folder, the model in it.
+std::string file_of(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) return path;
+  const std::string model = (std::filesystem::path(path) / "model.safetensors").string();
+  if (!std::filesystem::exists(model, ignored))
+    fail(ErrorKind::io, "{} is a folder without model.safetensors; expected a file, or the folder of a model",
+         printable_path(path));
+  return model;
+}
+
 // Weights begin with the length of a header that begins with '{'; a tokenizer with the '{' itself.
 bool is_tokenizer(const std::string& path) {
   char start[10] = {};  // the last one stays 0
@@ -91,13 +105,6 @@ Weights read_weights(const std::string& path) {
     row.facts = tensor_facts(row.tensor);
   });
   return out;
-}
-
-std::string grouped(int64_t number) {
-  std::string digits = fmt::format("{}", number);
-  for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3)
-    digits.insert(static_cast<size_t>(at), 1, ' ');
-  return digits;
 }
 
 std::string size_text(int64_t bytes) {
@@ -200,22 +207,22 @@ void inspect_tokenizer(const std::string& path, bool json) {
 
 void add_inspect(CLI::App& app, int& code) {
   CLI::App* verb = app.add_subcommand("inspect", "say what a file of weights, a checkpoint or a tokenizer holds");
-  verb->set_help_flag("-h,--help", "print this help");
-  auto file = std::make_shared<std::string>();
+  auto named = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
-  verb->add_option("file", *file, "a safetensors file, a checkpoint or a tokenizer.json")
-      ->type_name("FILE")
+  verb->add_option("FILE", *named, "a safetensors file, a checkpoint, a tokenizer.json, or the folder of a model")
+      ->type_name("")
       ->required();
   verb->add_flag("--json", *json, "print JSON: file, kind, step, state, metadata, tensors, total; tokens, special");
   verb->footer(
-      "\nmin, max, mean and std are those of the finite numbers. A checkpoint is read only when every byte is as it "
+      "min, max, mean and std are those of the finite numbers. A checkpoint is read only when every byte is as it "
       "was written.");
-  verb->callback([file, json, &code] {
-    if (is_tokenizer(*file)) {
-      inspect_tokenizer(*file, *json);
+  verb->callback([named, json, &code] {
+    const std::string file = file_of(*named);
+    if (is_tokenizer(file)) {
+      inspect_tokenizer(file, *json);
     } else {
-      const Weights weights = read_weights(*file);
-      *json ? print_json(*file, weights) : print_text(*file, weights);
+      const Weights weights = read_weights(file);
+      *json ? print_json(file, weights) : print_text(file, weights);
     }
     code = kDone;
   });

@@ -19,13 +19,14 @@ constexpr const char* kAbout =
     "  echo 'How are you?' | multihead translate --attention  and what it looked at\n"
     "  multihead doctor                                       what this machine has, and which kernels it will use\n"
     "  multihead selftest                                     every kernel against a double-precision reference\n"
-    "  multihead bench attention --quick                      how fast it is, against this machine's own limits";
+    "  multihead bench attention --quick                      how fast it is, against this machine's own limits\n";
 
 constexpr const char* kProgramEnd =
-    "\nEnvironment:\n"
-    "  MH_CPU_ISA   the highest instruction set to use: baseline, avx2, avx512, avx512_bf16, amx\n"
-    "               (neon on Arm)\n"
-    "  MH_THREADS   how many threads to use; unset: every CPU this process may run on\n"
+    "Environment:\n"
+    "  MULTIHEAD_MODEL  the folder of the model to translate with, where none is named\n"
+    "  MH_THREADS       how many threads to use; unset: every CPU this process may run on\n"
+    "  MH_CPU_ISA       the highest instruction set to use: baseline, avx2, avx512, avx512_bf16, amx\n"
+    "                   (neon on Arm)\n"
     "\n"
     "Exit codes: 0 all is well; 1 it ran and something failed; 2 the command line was not understood; 3 it\n"
     "stopped before the end, as asked by a signal.";
@@ -47,9 +48,18 @@ Place reached(const CLI::App& app) {
 
 int explain(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
-  const std::string command = reached(app).command;
-  fmt::print(stderr, "{}: {}; see '{} --help'\n", command, error.what(), command);
+  const Place at = reached(app);
+  fmt::print(stderr, "{}: {}; see '{} --help'\n", at.command, mh::cli::in_our_words(*at.app, error), at.command);
   return mh::cli::kUsage;
+}
+
+// The words of the command line; `help train` is `train --help`.
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.empty() || words.front() != "help") return words;
+  words.erase(words.begin());
+  words.push_back("--help");
+  return words;
 }
 
 int run(int argc, char** argv) {
@@ -57,6 +67,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", MH_VERSION, "print the version");
   app.set_help_flag("-h,--help", "print this help");
   app.get_formatter()->column_width(28);
+  app.get_formatter()->label("REQUIRED", "(required)");
   app.footer(kProgramEnd);
   int code = mh::cli::kDone;
   mh::cli::add_doctor(app, code);
@@ -69,13 +80,14 @@ int run(int argc, char** argv) {
   mh::cli::add_inspect(app, code);
   mh::cli::add_average(app, code);
 
-  const auto unknown = mh::cli::unknown_word(app, {argv + 1, argv + argc});
+  const std::vector<std::string> words = words_of(argc, argv);
+  const auto unknown = mh::cli::unknown_word(app, words);
   if (unknown) {
     fmt::print(stderr, "{}\n", *unknown);
     return mh::cli::kUsage;
   }
   try {
-    app.parse(argc, argv);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes them from the end
   } catch (const CLI::ParseError& error) {
     return explain(app, error);
   }

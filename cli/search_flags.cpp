@@ -5,6 +5,7 @@
 #include <charconv>
 #include <optional>
 
+#include "cli/values.h"
 #include "multihead/base/error.h"
 #include "multihead/base/parallel.h"
 
@@ -33,27 +34,29 @@ LengthPenalty penalty_of(const std::string& text) {
 void SearchFlags::add_to(CLI::App& verb) {
   WritingRules& rules = search.rules;
   const auto count = [&](const char* flag, auto& place, const char* about, int64_t low = 1) {
-    verb.add_option(flag, place, about)->type_name("N")->check(CLI::Range(low, int64_t{1} << 30).description(""));
+    verb.add_option(flag, place, about)->type_name("N")->check(whole_number(low));
   };
   count("--beam", search.beam, "hypotheses kept while searching (4); 1 is greedy and fastest");
   verb.add_option("--length-penalty", penalty,
                   "what log p is divided by: power[:ALPHA] (length^ALPHA; power:1) or gnmt[:ALPHA]")
       ->type_name("KIND");
   verb.add_option("--patience", search.patience, "search on until patience times beam hypotheses are finished (1)")
-      ->type_name("X");
+      ->type_name("X")
+      ->check(number());
   count("--max-length", rules.max_length,
         "most tokens of a translation; else 2 per source token + 12, and the model's");
   count("--min-length", rules.min_length, "fewest tokens of a translation (0)", 0);
   verb.add_option("--repetition-penalty", rules.repetition_penalty, "above 1: words already written become less likely")
-      ->type_name("X");
+      ->type_name("X")
+      ->check(number());
   count("--no-repeat", rules.no_repeat_ngram, "no N tokens in a row stand twice (0: they may)", 0);
   count("--batch", search.batch.tokens, "tokens translated together (2048); changes no result");
-  verb.add_option("--precision", precision, "of the products: f32, or bf16 (faster where the machine has AMX)")
+  verb.add_option("--precision", precision, "of the products: f32, or bf16 (faster with AMX or AVX512_BF16)")
       ->type_name("TYPE")
-      ->check(CLI::IsMember({"f32", "bf16"}).description(""));
+      ->check(one_of({"f32", "bf16"}));
   verb.add_option("--threads", threads, "threads to use, over MH_THREADS")
       ->type_name("N")
-      ->check(CLI::Range(1, 1024).description(""));
+      ->check(whole_number(1, 1024));
 }
 
 void SearchFlags::settle() {

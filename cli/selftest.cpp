@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cli/progress.h"
+#include "cli/values.h"
 #include "cli/verbs.h"
 #include "multihead/check/selftest.h"
 
@@ -64,17 +65,16 @@ int run(const SelftestChoice& choice) {
 void add_selftest(CLI::App& app, int& code) {
   CLI::App* verb = app.add_subcommand(
       "selftest", "compute many cases with every kernel and compare with a double-precision reference");
-  verb->set_help_flag("-h,--help", "print this help");
   auto choice = std::make_shared<SelftestChoice>();
   verb->add_flag("--json", choice->json, "print JSON: machine, rung, ran, passed, failed, skipped, failures");
   verb->add_flag("--full", choice->full, "run every case of the table (minutes) instead of a spread of them (seconds)");
   verb->add_option("--cases", choice->cases, "run this many cases of attention alone")
       ->type_name("N")
-      ->check(CLI::Range(1, 100000000).description(""));
+      ->check(whole_number(1, 100000000));
   verb->add_option("--rung", choice->rung,
                    "test this rung alone: baseline, avx2, avx512, avx512_bf16, amx, neon; else every rung there is")
       ->type_name("NAME");
-  verb->footer("\nExit code 0 only if no case failed. Progress goes to stderr.");
+  verb->footer("Exit code 0 only if no case failed. Progress goes to stderr.");
   verb->callback([choice, &code] { code = run(*choice); });
 }
 

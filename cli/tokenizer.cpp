@@ -12,14 +12,15 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/progress.h"
+#include "cli/values.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
+#include "multihead/io/durable_file.h"
 #include "multihead/text/utf8.h"
 
 namespace mh::cli {
@@ -31,6 +32,7 @@ struct VocabularyChoice {
   std::vector<std::string> files;
   std::string out;
   std::vector<size_t> columns;  // from 1; empty for all
+  std::string form = "none";    // of Unicode
   bool no_prefix_space = false;
   BpeOptions options;
 };
@@ -75,12 +77,16 @@ void read_texts(const std::string& path, const std::vector<size_t>& columns, std
 }
 
 int train(VocabularyChoice choice) {
+  check_writable_file(choice.out);
   std::vector<std::string> texts;
   for (const std::string& path : choice.files) read_texts(path, choice.columns, texts);
   const bool any = std::any_of(texts.begin(), texts.end(), [](const std::string& text) { return !text.empty(); });
   check(any, "tokenizer train: there is no text in {}", fmt::join(choice.files, ", "));
 
   choice.options.prefix_space = !choice.no_prefix_space;
+  choice.options.normalisation = choice.form == "nfc"    ? Normalisation::nfc
+                                 : choice.form == "nfkc" ? Normalisation::nfkc
+                                                         : Normalisation::none;
   Tokenizer tokenizer;
   const Clock::time_point start = Clock::now();
   {
@@ -176,7 +182,6 @@ int decode(const CodeChoice& choice) {
 
 void add_trainer(CLI::App& app, int& code) {
   CLI::App* verb = app.add_subcommand("train", "learn a byte-level BPE tokenizer from text files");
-  verb->set_help_flag("-h,--help", "print this help");
   auto choice = std::make_shared<VocabularyChoice>();
   BpeOptions& options = choice->options;
   verb->add_option("FILES", choice->files, "UTF-8 text, a text each line; tabs part a line into texts")
@@ -185,28 +190,27 @@ void add_trainer(CLI::App& app, int& code) {
   verb->add_option("--out", choice->out, "where the tokenizer goes")->required()->type_name("FILE");
   verb->add_option("--vocabulary", options.vocabulary, "how many tokens, special tokens and bytes among them")
       ->type_name("N")
+      ->check(whole_number(1, 10'000'000))
       ->capture_default_str();
   verb->add_option("--columns", choice->columns, "the columns of text to learn from, as in 1,2; unset: all of them")
       ->delimiter(',')
       ->type_name("LIST")
-      ->check(CLI::Range(1, 1000000).description(""));
+      ->check(whole_number(1, 1000000));
   verb->add_flag("--lowercase", options.lowercase, "make all text lower-case");
-  const std::map<std::string, Normalisation> forms{
-      {"none", Normalisation::none}, {"nfc", Normalisation::nfc}, {"nfkc", Normalisation::nfkc}};
-  verb->add_option("--normalise", options.normalisation, "Unicode normalisation of all text: none, nfc or nfkc")
+  verb->add_option("--normalise", choice->form, "Unicode normalisation of all text: none, nfc or nfkc")
       ->type_name("FORM")
-      ->transform(CLI::CheckedTransformer(forms).description(""));
+      ->check(one_of({"none", "nfc", "nfkc"}));
   verb->add_flag("--no-prefix-space", choice->no_prefix_space, "put no space before the first word of a text");
   verb->add_option("--min-frequency", options.min_frequency, "merge pairs seen at least this often")
       ->type_name("N")
+      ->check(whole_number(1))
       ->capture_default_str();
-  verb->footer("\nWrites tokenizer.json in Hugging Face's format. Progress goes to stderr.");
+  verb->footer("Writes tokenizer.json in Hugging Face's format. Progress goes to stderr.");
   verb->callback([choice, &code] { code = train(*choice); });
 }
 
 CLI::App* add_coder(CLI::App& app, const char* name, const char* about, const std::shared_ptr<CodeChoice>& choice) {
   CLI::App* verb = app.add_subcommand(name, about);
-  verb->set_help_flag("-h,--help", "print this help");
   verb->add_option("TOKENIZER", choice->tokenizer, "a tokenizer.json")->required()->type_name("");
   return verb;
 }
@@ -215,19 +219,21 @@ CLI::App* add_coder(CLI::App& app, const char* name, const char* about, const st
 
 void add_tokenizer(CLI::App& app, int& code) {
   CLI::App* verb = app.add_subcommand("tokenizer", "train a tokenizer; turn text into token ids and back");
-  verb->set_help_flag("-h,--help", "print this help");
+  verb->footer(
+      "  multihead tokenizer train text.en text.de --out tokenizer.json\n"
+      "  multihead tokenizer encode tokenizer.json < text.en");
   add_trainer(*verb, code);
 
   auto coding = std::make_shared<CodeChoice>();
   CLI::App* coder = add_coder(*verb, "encode", "lines of text on stdin to lines of token ids on stdout", coding);
   coder->add_flag("--tokens", coding->tokens, "print tokens instead of their ids");
   coder->add_flag("--time", coding->time, "say on stderr how many words a second were encoded");
-  coder->footer("\nNo special tokens are added, and none are found in text: \"</s>\" is four signs.");
+  coder->footer("No special tokens are added, and none are found in text: \"</s>\" is four signs.");
   coder->callback([coding, &code] { code = encode(*coding); });
 
   auto decoding = std::make_shared<CodeChoice>();
   CLI::App* decoder = add_coder(*verb, "decode", "lines of token ids on stdin to lines of text on stdout", decoding);
-  decoder->footer("\nSpecial tokens are skipped.");
+  decoder->footer("Special tokens are skipped.");
   decoder->callback([decoding, &code] { code = decode(*decoding); });
 }
 

@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "cli/grouped.h"
 #include "cli/profile_table.h"
 #include "cli/stop_signal.h"
 #include "cli/train_view.h"
+#include "cli/values.h"
 #include "cli/verbs.h"
 #include "multihead/base/parallel.h"
 #include "multihead/train/dry_run.h"
@@ -25,7 +27,7 @@ struct TrainChoice {
 };
 
 constexpr const char* kTrainEnd =
-    "\nA configuration names at least data.train, a file of lines `source<TAB>target`, and train.output, a folder:\n"
+    "A configuration names at least data.train, a file of lines `source<TAB>target`, and train.output, a folder:\n"
     "  [data]\n"
     "  train = \"data/tatoeba/train.en-de.tsv\"\n"
     "  valid = \"data/tatoeba/valid.en-de.tsv\"\n"
@@ -79,10 +81,8 @@ int run(const TrainChoice& choice) {
 
 void add_train(CLI::App& app, int& code) {
   CLI::App* verb = app.add_subcommand("train", "train a translator from sentence pairs");
-  verb->set_help_flag("-h,--help", "print this help");
   auto choice = std::make_shared<TrainChoice>();
-  verb->add_option("config", choice->config, "the configuration; docs/configuration.md lists its keys")
-      ->type_name("CONFIG.toml");
+  verb->add_option("CONFIG.toml", choice->config, "the configuration; --keys lists what it may hold")->type_name("");
   verb->add_option("--set", choice->overrides,
                    "a key of the configuration, over what the file says; may be given again")
       ->type_name("key=value")
@@ -94,7 +94,7 @@ void add_train(CLI::App& app, int& code) {
   verb->add_flag("--keys", choice->keys, "print every key with its default and meaning, as Markdown, and stop");
   verb->add_option("--threads", choice->threads, "threads to compute with, as --set train.threads=N")
       ->type_name("N")
-      ->check(CLI::Range(1, 1024).description(""));
+      ->check(whole_number(1, 1024));
   verb->add_flag("--quiet", choice->quiet, "show no summary, progress or messages");
   verb->footer(kTrainEnd);
   verb->callback([choice, &code] { code = run(*choice); });

@@ -3,20 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "cli/grouped.h"
 #include "multihead/base/parallel.h"
 #include "multihead/ops/machine.h"
 
 namespace mh::cli {
-
-std::string grouped(int64_t number) {
-  const std::string digits = fmt::format("{}", number);
-  std::string out;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0 && digits[i - 1] != '-') out += ',';
-    out += digits[i];
-  }
-  return out;
-}
 
 std::string train_summary(const TrainConfig& config, const TrainStart& start) {
   const auto& [model, tokenizer, data, optimizer, train] = config;

@@ -15,8 +15,6 @@ std::string train_summary(const TrainConfig& config, const TrainStart& start);
 // "loss 2.345  12,345 tokens/s  1:02:03 left"
 std::string step_text(const TrainStep& step);
 std::string validation_text(const TrainValidation& validation);
-// "1,234,567"
-std::string grouped(int64_t number);
 
 // The events of a run, shown on stderr as they come; the summary goes to stdout. Outlives the run.
 class TrainView {

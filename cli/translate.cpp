@@ -15,6 +15,7 @@
 #include "cli/model_folder.h"
 #include "cli/one_line.h"
 #include "cli/search_flags.h"
+#include "cli/values.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/base/parallel.h"
@@ -24,7 +25,7 @@ namespace mh::cli {
 namespace {
 
 constexpr const char* kTranslateEnd =
-    "\nLines come from stdin and go to stdout, each as soon as it is translated; an empty line stays empty. With\n"
+    "Lines come from stdin and go to stdout, each as soon as it is translated; an empty line stays empty. With\n"
     "--nbest each line out begins with the number of the line in, with --scores the score stands before the text, "
     "with\n"
     "--alignments the pairs behind it; tabs between them. A score is log p divided by the length penalty (with "
@@ -130,6 +131,7 @@ void round(const TranslateChoice& choice, const Translator& translator, const st
 
 int run(TranslateChoice choice) {
   choice.flags.settle();
+  check(choice.layer == 0 || choice.attention || choice.alignments, "--layer goes with --attention or --alignments");
   choice.sampling.samples = choice.flags.search.n_best;
   choice.sampling.rules = choice.flags.search.rules;
   choice.sampling.batch = choice.flags.search.batch;
@@ -144,49 +146,53 @@ int run(TranslateChoice choice) {
     round(choice, translator, lines, tally);
     if (!choice.alone) most = std::min(4 * most, kLargestRound);
   }
-  if (choice.time)
+  if (choice.time) {
+    const double seconds = std::max(tally.seconds, 1e-9);
     fmt::print(stderr, "{} sentences, {} tokens in {:.2f} s: {:.1f} sentences/s, {:.0f} tokens/s on {} threads\n",
-               tally.lines, tally.tokens, tally.seconds, static_cast<double>(tally.lines) / tally.seconds,
-               static_cast<double>(tally.tokens) / tally.seconds, threads());
+               tally.lines, tally.tokens, tally.seconds, static_cast<double>(tally.lines) / seconds,
+               static_cast<double>(tally.tokens) / seconds, threads());
+  }
   return kDone;
 }
 
 void add_sampling(CLI::App& verb, TranslateChoice& choice) {
-  verb.add_flag("--sample", choice.sample, "draw words at random instead of searching; the flags below say how");
-  verb.add_option("--temperature", choice.sampling.temperature,
-                  "below 1 bolder choices are rarer, above 1 likelier (1)")
-      ->type_name("X");
-  verb.add_option("--top-k", choice.sampling.top_k, "draw from the N most probable words only (0: all)")
-      ->type_name("N");
-  verb.add_option("--top-p", choice.sampling.top_p,
-                  "draw from the fewest words that have this probability together (1)")
-      ->type_name("P");
-  verb.add_option("--min-p", choice.sampling.min_p, "leave out words less than P times as probable as the best (0)")
-      ->type_name("P");
-  verb.add_option("--seed", choice.sampling.seed, "of the draws (1); the same seed gives the same words")
-      ->type_name("N");
+  CLI::Option* sample =
+      verb.add_flag("--sample", choice.sample, "draw words at random instead of searching; the flags below say how");
+  for (const char* searching : {"--beam", "--length-penalty", "--patience"})
+    sample->excludes(verb.get_option(searching));
+  const auto flag = [&](const char* name, auto& place, const char* about, const char* type,
+                        const CLI::Validator& fits) {
+    verb.add_option(name, place, about)->type_name(type)->check(fits)->needs(sample);
+  };
+  SamplingOptions& sampling = choice.sampling;
+  flag("--temperature", sampling.temperature, "below 1 bolder choices are rarer, above 1 likelier (1)", "X", number());
+  flag("--top-k", sampling.top_k, "draw from the N most probable words only (0: all)", "N", whole_number(0));
+  flag("--top-p", sampling.top_p, "draw from the fewest words that have this probability together (1)", "P", number());
+  flag("--min-p", sampling.min_p, "leave out words less than P times as probable as the best (0)", "P", number());
+  flag("--seed", sampling.seed, "of the draws (1); the same seed gives the same words", "N", whole_number(0));
 }
 
 }  // namespace
 
 void add_translate(CLI::App& app, int& code) {
   CLI::App* verb = app.add_subcommand("translate", "translate lines from stdin");
-  verb->set_help_flag("-h,--help", "print this help");
   auto choice = std::make_shared<TranslateChoice>();
-  verb->add_option("model", choice->model, "folder of the model")->type_name("MODEL");
+  verb->add_option("MODEL", choice->model, "folder of the model")->type_name("");
   verb->add_option("--nbest", choice->flags.search.n_best, "print the N best translations of each line (1)")
       ->type_name("N")
-      ->check(CLI::Range(1, 1024).description(""));
+      ->check(whole_number(1, 1024));
   verb->add_flag("--scores", choice->scores, "print the score before each translation");
   verb->add_flag("--alignments", choice->alignments, "print which words belong together: i-j, source-target, from 0");
-  verb->add_flag("--attention", choice->attention, "draw what the decoder looked at: source across, translation down");
+  CLI::Option* attention = verb->add_flag("--attention", choice->attention,
+                                          "draw what the decoder looked at: source across, translation down");
   verb->add_option("--layer", choice->layer,
                    "decoder layer for --attention and --alignments, from 1 (the last but one)")
       ->type_name("N")
-      ->check(CLI::Range(1, 1024).description(""));
+      ->check(whole_number(1, 1024));
   verb->add_option("--head", choice->head, "one head for --attention, from 1 (the mean of all)")
       ->type_name("N")
-      ->check(CLI::Range(1, 4096).description(""));
+      ->check(whole_number(1, 4096))
+      ->needs(attention);
   verb->add_flag("--alone", choice->alone, "translate one line after the other, none together: what a lone user sees");
   verb->add_flag("--time", choice->time, "say on stderr how fast it was");
   choice->flags.add_to(*verb);

@@ -65,4 +65,20 @@ std::optional<std::string> unknown_word(const CLI::App& app, const std::vector<s
   return std::nullopt;
 }
 
+std::string in_our_words(const CLI::App& verb, const CLI::ParseError& error) {
+  const std::string text = error.what(), flag = text.substr(0, text.find(':'));
+  switch (static_cast<CLI::ExitCodes>(error.get_exit_code())) {
+    case CLI::ExitCodes::ExtrasError: return fmt::format("'{}' is one word too many", fmt::join(verb.remaining(), " "));
+    case CLI::ExitCodes::ArgumentMismatch:
+      return text.ends_with("missing") ? flag + " has no value" : flag + " is given more than once";
+    case CLI::ExitCodes::RequiresError:
+    case CLI::ExitCodes::ExcludesError: {
+      const size_t space = text.find(' ');
+      const bool needs = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiresError);
+      return text.substr(0, space) + (needs ? " goes with " : " does not go with ") + text.substr(text.rfind(' ') + 1);
+    }
+    default: return text;
+  }
+}
+
 }  // namespace mh::cli

@@ -84,6 +84,13 @@ TEST_F(Inspect, SaysWhatATokenizerHolds) {
   EXPECT_EQ(json.at("special").at("<pad>"), 0);
 }
 
+TEST_F(Inspect, OfAFolderTheModelInIt) {
+  const TemporaryFolder folder;
+  write_safetensors(folder / "model.safetensors", {.tensors = {{"w", full({1234}, 1)}}, .metadata = {}});
+  const Ran text = run("inspect " + in_quotes(folder.path()));
+  EXPECT_NE(text.out.find("total  1 tensors, 1,234 parameters"), std::string::npos) << text.out;
+}
+
 TEST_F(Inspect, AHostileNameMovesNoCursor) {
   const TemporaryFolder folder;
   write_safetensors(folder / "file", {.tensors = {{"\x1b[2J\n", full({1}, 1)}}, .metadata = {{"\x1b", "\x1b"}}});

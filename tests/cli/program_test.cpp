@@ -31,6 +31,7 @@ TEST_F(Program, HelpOfEveryCommandSucceeds) {
     EXPECT_NE(ran.out.find("Usage: multihead " + std::string(command)), std::string::npos) << ran.out;
   }
   EXPECT_EQ(run("--version").code, 0);
+  EXPECT_EQ(run("help bench attention").out, run("bench attention --help").out);
 }
 
 TEST_F(Program, HelpTellsANewcomerWhereToStart) {
@@ -56,6 +57,11 @@ TEST_F(Program, WrongWordsGetOneSentenceAndCode2) {
       {"bench attention --threads none", "none"},
       {"bench attention --threads 0", "--threads"},
       {"doctor more", "more"},
+      {"tokenizer train x --out y --normalise z", "expected one of none, nfc, nfkc"},
+      {"translate --top-k 5", "--top-k goes with --sample"},
+      {"translate --head 5", "--head goes with --attention"},
+      {"translate --sample --beam 2", "--beam does not go with --sample"},
+      {"eval models/en-de", "FILE.tsv is required"},
   };
   for (const auto& [arguments, part] : wrong) {
     const Ran ran = run(arguments, true);
@@ -83,6 +89,12 @@ TEST_F(Program, DoctorNamesTheRungInUse) {
   }
   EXPECT_EQ(in_use, 1);
   EXPECT_GE(json.at("machine").at("cpus_allowed"), 1);
+}
+
+TEST_F(Program, DoctorRefusesAnUnknownRungBeforeItPrints) {
+  const Ran ran = run("doctor", true, "MH_CPU_ISA=none");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_EQ(ran.out.find("multihead: MH_CPU_ISA: no rung is named 'none'"), 0u) << ran.out;
 }
 
 TEST_F(Program, DoctorSaysWhatStopsTheClimb) {

@@ -8,15 +8,6 @@
 namespace mh::cli {
 namespace {
 
-TEST(TrainView, NumbersAreGrouped) {
-  EXPECT_EQ(grouped(0), "0");
-  EXPECT_EQ(grouped(999), "999");
-  EXPECT_EQ(grouped(1000), "1,000");
-  EXPECT_EQ(grouped(7577088), "7,577,088");
-  EXPECT_EQ(grouped(-123), "-123");
-  EXPECT_EQ(grouped(-1234), "-1,234");
-}
-
 TEST(TrainView, AStepTellsLossRateAndTimeLeft) {
   EXPECT_EQ(step_text({.loss = 2.3456, .tokens_per_second = 12345.6, .seconds_left = 3723}),
             "loss 2.346  12,345 tokens/s  1:02:03 left");

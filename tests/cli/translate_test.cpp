@@ -116,6 +116,7 @@ TEST_F(Translate, SaysHowFastItWas) {
   const Ran ran = translate("a dog\\nthe cat\\n", "--time", true);
   EXPECT_NE(ran.out.find("2 sentences, "), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("sentences/s"), std::string::npos);
+  EXPECT_NE(translate("", "--time", true).out.find("0 sentences, 0 tokens in 0.00 s: 0.0 "), std::string::npos);
 }
 
 TEST_F(Translate, FindsTheModelOfTheEnvironment) {
@@ -126,12 +127,13 @@ TEST_F(Translate, FindsTheModelOfTheEnvironment) {
 
 TEST_F(Translate, WrongCallsGetOneSentence) {
   const std::pair<const char*, const char*> wrong[] = {
-      {"--nbest 5 --beam 4", "n_best 5"},
+      {"--nbest 5 --beam 4", "the 5 best of a beam of 4, which finishes 4"},
       {"--beam 64", "beam of 64"},
       {"--length-penalty x", "power[:ALPHA]"},
       {"--length-penalty power:", "power[:ALPHA]"},
-      {"--layer 3", "2 layers"},
-      {"--head 4", "3 heads"},
+      {"--attention --layer 3", "2 layers"},
+      {"--attention --head 4", "3 heads"},
+      {"--layer 1", "--layer goes with --attention or --alignments"},
       {"--sample --temperature 0", "temperature"},
   };
   for (const auto& [flags, part] : wrong) {

@@ -1,0 +1,22 @@
+// What a flag's value may be, refused in our own words.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class Validator;
+}
+
+namespace mh::cli {
+
+// A whole number from `low` to `high`.
+CLI::Validator whole_number(int64_t low, int64_t high = std::numeric_limits<int64_t>::max());
+// Any finite number from `low` to `high`.
+CLI::Validator number(double low = std::numeric_limits<double>::lowest(),
+                      double high = std::numeric_limits<double>::max());
+CLI::Validator one_of(const std::vector<std::string>& words);
+
+}  // namespace mh::cli
