@@ -191,6 +191,9 @@ template <class T>
 void gemm_of(const GemmArgs& args) {
   const int64_t m = args.a.size[0];
   if (m == 0 || args.n == 0) return;
+  if constexpr (kLeavesZerosOut && sizeof(T) == 4) {
+    if (gemm_filled(args)) return;
+  }
   const Panels panels{args.n, steps_of<T>(args.k)};
   const int64_t row_bytes = larger(1, args.k * 4), panel_bytes = larger(1, panels.steps * kPanelWidth * 4);
   const int64_t rows_at_a_time = larger(kRowsPerTask, kPackBytes / row_bytes / kRowsPerTask * kRowsPerTask);

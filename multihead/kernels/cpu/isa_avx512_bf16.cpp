@@ -21,6 +21,7 @@ namespace {
 #include "multihead/kernels/cpu/gemm_epilogue.inl"
 #include "multihead/kernels/cpu/gemm_panels.inl"
 #include "multihead/kernels/cpu/gemm_stream.inl"
+#include "multihead/kernels/cpu/gemm_filled.inl"
 #include "multihead/kernels/cpu/gemm.inl"
 #include "multihead/kernels/cpu/limits_pairs.inl"
 
