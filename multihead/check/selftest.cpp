@@ -1,4 +1,4 @@
-// Running the table of cases rung by rung; references are computed once per case.
+// Running the table of cases rung by rung; references and garbage are made once per case.
 #include "multihead/check/selftest.h"
 
 #include <algorithm>
@@ -71,23 +71,30 @@ std::string machine_name() {
   return "unknown CPU";
 }
 
+// What every rung is given of a case.
+struct PreparedCase {
+  JudgedCase judged;
+  Planted planted;
+
+  explicit PreparedCase(const AttentionCase& c)
+      : judged(c), planted(c.seed % 2 == 0 ? plant_everywhere(c, c.seed) : plant_by_pair(c, c.seed)) {}
+};
+
 struct Findings {
   bool garbage = false;
   std::vector<std::string> failures;
 };
 
-void try_garbage(const JudgedCase& judged, const CaseOutputs& clean, Findings& out) {
-  const bool everywhere = judged.c.seed % 2 == 0;
-  const Planted planted =
-      everywhere ? plant_everywhere(judged.c, judged.c.seed) : plant_by_pair(judged.c, judged.c.seed);
+void try_garbage(const Planted& planted, const CaseOutputs& clean, Findings& out) {
   if (planted.places == 0) return;
   out.garbage = true;
   for (std::string& each : judge_garbage(planted, clean, run_case(planted.in))) out.failures.push_back(std::move(each));
 }
 
-Findings examine(const JudgedCase& judged) {
+Findings examine(const PreparedCase& prepared) {
   constexpr int kThreadCounts[] = {2, 3, 7, 16};
   Findings out;
+  const JudgedCase& judged = prepared.judged;
   const CaseInputs& in = judged.in;
   if (judged.c.mix == CaseMix::none && explain(in.q, in.k, in.v, in.options).composed) {
     out.failures.push_back("explain says composed without score mixing");
@@ -102,18 +109,19 @@ Findings examine(const JudgedCase& judged) {
     out.failures.push_back(fmt::format("{}: its bits differ between 1 and {} threads", each, count));
   }
   set_threads(1);
-  try_garbage(judged, alone, out);
+  try_garbage(prepared.planted, alone, out);
   return out;
 }
 
-void run_step(const Step& step, const JudgedCase& judged, SelftestReport& report) {
-  if (step.skips(judged.c)) {
+void run_step(const Step& step, const PreparedCase& prepared, SelftestReport& report) {
+  const AttentionCase& c = prepared.judged.c;
+  if (step.skips(c)) {
     ++report.skipped;
     return;
   }
   Findings found;
   try {
-    found = examine(judged);
+    found = examine(prepared);
   } catch (const Error& error) {
     found.failures.push_back(fmt::format("threw: {}", error.what()));
   }
@@ -121,7 +129,7 @@ void run_step(const Step& step, const JudgedCase& judged, SelftestReport& report
   ++(found.failures.empty() ? report.passed : report.failed);
   report.garbage += found.garbage;
   for (const std::string& each : found.failures)
-    report.failures.push_back(fmt::format("{} {}: {}", step.name, judged.c.label(), each));
+    report.failures.push_back(fmt::format("{} {}: {}", step.name, c.label(), each));
 }
 
 // A family of ops.
@@ -161,14 +169,14 @@ SelftestReport selftest(const SelftestOptions& options) {
   report.machine = machine_name();
   for (const Step& step : ladder) report.rung += (report.rung.empty() ? "" : " ") + step.name;
   for (int64_t begin = 0; begin < count; begin += kBatch) {
-    std::vector<std::unique_ptr<JudgedCase>> judged(std::min(kBatch, count - begin));
+    std::vector<std::unique_ptr<PreparedCase>> prepared(std::min(kBatch, count - begin));
     set_threads(all_threads);
-    parallel_for(static_cast<int64_t>(judged.size()),
-                 [&](int64_t n) { judged[n] = std::make_unique<JudgedCase>(cases[begin + n]); });
+    parallel_for(static_cast<int64_t>(prepared.size()),
+                 [&](int64_t n) { prepared[n] = std::make_unique<PreparedCase>(cases[begin + n]); });
     climb(ladder, [&](const Step& step) {
-      for (const auto& each : judged) run_step(step, *each, report);
+      for (const auto& each : prepared) run_step(step, *each, report);
     });
-    if (options.progress) options.progress(begin + static_cast<int64_t>(judged.size()), count);
+    if (options.progress) options.progress(begin + static_cast<int64_t>(prepared.size()), count);
   }
   if (options.cases > 0) return report;
   for (const std::vector<OpCase>& family : op_families()) {

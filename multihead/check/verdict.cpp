@@ -2,8 +2,8 @@
 #include "multihead/check/verdict.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "multihead/check/plain.h"
@@ -158,9 +158,8 @@ void JudgedCase::judge_empty_rows(const CaseOutputs& outputs, std::vector<std::s
 
 bool same_bits(const Tensor& a, const Tensor& b) {
   if (a.dtype() != b.dtype() || a.count() != b.count()) return false;
-  const auto x = values<double>(a), y = values<double>(b);
-  return std::equal(x.begin(), x.end(), y.begin(),
-                    [](double p, double q) { return std::bit_cast<uint64_t>(p) == std::bit_cast<uint64_t>(q); });
+  const Tensor x = a.contiguous(), y = b.contiguous();
+  return x.count() == 0 || std::memcmp(x.view().data, y.view().data, x.count() * size_of(x.dtype())) == 0;
 }
 
 std::vector<std::string> differing(const CaseOutputs& a, const CaseOutputs& b) {

@@ -42,7 +42,7 @@ struct Array {
     }
     bytes.resize(static_cast<size_t>(std::max<int64_t>(step - (step > 0 ? gap : 0), 1) * size_of(type)));
     view.data = bytes.data();
-    for (int64_t n = 0; n < static_cast<int64_t>(bytes.size()) / size_of(type); ++n) set(n, kNan);
+    clear();
   }
   Array(const Array& other) : bytes(other.bytes), view(other.view) { view.data = bytes.data(); }
   Array& operator=(const Array& other) {
@@ -53,6 +53,9 @@ struct Array {
   }
   explicit operator bool() const { return !bytes.empty(); }
 
+  void clear() {
+    for (int64_t n = 0; n < static_cast<int64_t>(bytes.size()) / size_of(view.dtype); ++n) set(n, kNan);
+  }
   void set(int64_t at, float x) {
     switch (view.dtype) {
       case DType::f32: view.as<float>()[at] = x; break;
@@ -151,7 +154,12 @@ struct Call {
     return !drop || drop.get(drop.at(b, h, i, j)) == 0;
   }
 
-  void run(const kernels::Table& table) { table.attention_decode(args()); }
+  // What an earlier run has left is no result of this one.
+  void run(const kernels::Table& table) {
+    o.clear();
+    lse.clear();
+    table.attention_decode(args());
+  }
 };
 
 inline void fill(Array& x, std::mt19937& random, float spread = 1) {
@@ -309,9 +317,10 @@ inline Row expected(const Call& c, int64_t b, int64_t h, int64_t i) {
     const int64_t key_head = h / c.setup.group, at = c.key_at(c.v, b, key_head, j);
     const double scale = c.v_scale ? c.v_scale.get(c.key_at(c.v_scale, b, key_head, j)) : 1;
     for (int64_t d = 0; d < width; ++d) {
-      row.o[static_cast<size_t>(d)] += p * scale * c.v.get(at + d);
-      sizes[static_cast<size_t>(d)] += p * std::fabs(c.v.get(at + d));
-      most = std::max(most, std::fabs(scale * c.v.get(at + d)));
+      const double value = c.v.get(at + d);
+      row.o[static_cast<size_t>(d)] += p * scale * value;
+      sizes[static_cast<size_t>(d)] += p * std::fabs(value);
+      most = std::max(most, std::fabs(scale * value));
     }
   }
   for (double& x : row.o) x /= sum;
@@ -325,28 +334,37 @@ inline Row expected(const Call& c, int64_t b, int64_t h, int64_t i) {
   return row;
 }
 
-inline double rounding(DType t) { return t == DType::bf16 ? 0x1p-8 : t == DType::f16 ? 0x1p-11 : 0x1p-24; }
-
-inline void expect_right(const Call& c, const std::string& where) {
-  int64_t wrong = 0;
+// Every row of a call, sequence by sequence and head by head.
+inline std::vector<Row> expected(const Call& c) {
+  std::vector<Row> rows;
   for (int64_t b = 0; b < c.batch(); ++b) {
     for (int64_t h = 0; h < c.heads(); ++h) {
-      for (int64_t i = 0; i < c.setup.queries; ++i) {
-        const Row row = expected(c, b, h, i);
-        const double lse = c.lse.get(c.lse.at(b, h, i));
-        if (std::isinf(row.lse) ? lse != row.lse
-                                : !(std::fabs(lse - row.lse) <= row.s_error + 0x1p-22 * (1 + std::fabs(row.lse)))) {
-          ADD_FAILURE() << where << ": lse " << lse << ", expected " << row.lse << " at " << b << ' ' << h << ' ' << i;
-          ++wrong;
-        }
-        for (int64_t d = 0; d < c.setup.value_width && wrong < 5; ++d) {
-          const double want = row.o[static_cast<size_t>(d)], got = c.o.get(c.o.at(b, h, i, d));
-          if (std::fabs(got - want) <= row.o_error + rounding(c.setup.query) * std::fabs(want)) continue;
-          ADD_FAILURE() << where << ": o " << got << ", expected " << want << " at " << b << ' ' << h << ' ' << i << ' '
-                        << d;
-          ++wrong;
-        }
-      }
+      for (int64_t i = 0; i < c.setup.queries; ++i) rows.push_back(expected(c, b, h, i));
+    }
+  }
+  return rows;
+}
+
+inline double rounding(DType t) { return t == DType::bf16 ? 0x1p-8 : t == DType::f16 ? 0x1p-11 : 0x1p-24; }
+
+inline void expect_near(const Call& c, const std::vector<Row>& rows, const std::string& where) {
+  int64_t wrong = 0;
+  for (size_t n = 0; n < rows.size(); ++n) {
+    const Row& row = rows[n];
+    const auto at = static_cast<int64_t>(n), i = at % c.setup.queries, h = at / c.setup.queries % c.heads(),
+               b = at / c.setup.queries / c.heads();
+    const double lse = c.lse.get(c.lse.at(b, h, i));
+    if (std::isinf(row.lse) ? lse != row.lse
+                            : !(std::fabs(lse - row.lse) <= row.s_error + 0x1p-22 * (1 + std::fabs(row.lse)))) {
+      ADD_FAILURE() << where << ": lse " << lse << ", expected " << row.lse << " at " << b << ' ' << h << ' ' << i;
+      ++wrong;
+    }
+    for (int64_t d = 0; d < c.setup.value_width && wrong < 5; ++d) {
+      const double want = row.o[static_cast<size_t>(d)], got = c.o.get(c.o.at(b, h, i, d));
+      if (std::fabs(got - want) <= row.o_error + rounding(c.setup.query) * std::fabs(want)) continue;
+      ADD_FAILURE() << where << ": o " << got << ", expected " << want << " at " << b << ' ' << h << ' ' << i << ' '
+                    << d;
+      ++wrong;
     }
   }
 }
@@ -356,6 +374,15 @@ inline void on_every_rung(const std::function<void(const std::string&, const ker
     const harness::Scope scope(step);
     body(step.name, kernels::cpu());
   }
+}
+
+// What is expected does not depend on the rung, and takes longer than all of them.
+inline void expect_right_on_every_rung(Call c, const std::string& what) {
+  const std::vector<Row> rows = expected(c);
+  on_every_rung([&](const std::string& rung, const kernels::Table& table) {
+    c.run(table);
+    expect_near(c, rows, rung + ", " + what);
+  });
 }
 
 }  // namespace mh
