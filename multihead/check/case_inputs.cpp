@@ -138,12 +138,14 @@ class Maker {
     return out;
   }
 
+  // Of half the cases each document lies in one piece.
   Tensor documents_of(int64_t length) {
     Tensor out = empty({c_.B, length}, DType::i32);
+    const bool pieces = random_.below(2) == 0;
     for (int64_t b = 0; b < c_.B; ++b) {
       int32_t id = static_cast<int32_t>(random_.below(3)) - 1;
       for (int64_t t = 0; t < length; ++t) {
-        if (random_.below(12) == 0) id = static_cast<int32_t>(random_.below(4)) - 1;
+        if (random_.below(12) == 0) id = pieces ? id + 1 : static_cast<int32_t>(random_.below(4)) - 1;
         out.data<int32_t>()[b * length + t] = id;
       }
     }

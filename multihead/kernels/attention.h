@@ -57,6 +57,8 @@ struct Scores {
   int64_t behind = kUnbounded, ahead = kUnbounded;
   bool has_prefix = false;
   View q_documents, k_documents;  // i32 (B, Tq) and (B, Tk): keeps equal numbers
+  // (B, Tq), or null: row i keeps of its document the keys [begin, end). Given where the keys of each document lie side by side.
+  const int32_t *document_begin = nullptr, *document_end = nullptr;
   DenseMask dense[kMaxDenseMasks];
   int dense_count = 0;
 

@@ -99,6 +99,72 @@ int32_t unused_document(const View& keys, int64_t sequences, int64_t length) {
   return candidate;
 }
 
+// The keys of one document that lie side by side.
+struct DocumentRun {
+  int32_t id, begin, end;
+};
+
+// The runs of `count` keys by their documents' numbers; none where a document has several.
+std::vector<DocumentRun> document_runs(const int32_t* ids, int64_t count) {
+  std::vector<DocumentRun> runs;
+  for (int64_t j = 0; j < count; ++j) {
+    const auto at = static_cast<int32_t>(j);
+    if (j == 0 || ids[j] != ids[j - 1]) runs.push_back({ids[j], at, at});
+    runs.back().end = at + 1;
+  }
+  std::sort(runs.begin(), runs.end(), [](const DocumentRun& a, const DocumentRun& b) { return a.id < b.id; });
+  const auto again = std::adjacent_find(runs.begin(), runs.end(),
+                                        [](const DocumentRun& a, const DocumentRun& b) { return a.id == b.id; });
+  if (again != runs.end()) runs.clear();
+  return runs;
+}
+
+// Documents whose keys lie side by side bound their rows as a band does: whole blocks of keys are then never looked at.
+void plan_document_runs(AttentionPlan& plan) {
+  const AttentionSizes& s = plan.size;
+  std::vector<int32_t> begin(static_cast<size_t>(s.sequences * s.Tq)), end(begin.size());
+  for (int64_t b = 0; b < s.sequences; ++b) {
+    const kernels::Sequence& sequence = plan.sequences[b];
+    if (sequence.q_len == 0 || sequence.k_len == 0) continue;
+    const std::vector<DocumentRun> runs = document_runs(plan.scores.k_documents.at<int32_t>(b), sequence.k_len);
+    if (runs.empty()) return;
+    const int32_t* own = plan.scores.q_documents.at<int32_t>(b);
+    auto run = runs.begin();
+    for (int64_t i = 0; i < sequence.q_len; ++i) {
+      if (run == runs.end() || run->id != own[i]) {
+        run = std::lower_bound(runs.begin(), runs.end(), own[i],
+                               [](const DocumentRun& each, int32_t id) { return each.id < id; });
+      }
+      if (run == runs.end() || run->id != own[i]) continue;
+      begin[b * s.Tq + i] = run->begin;
+      end[b * s.Tq + i] = run->end;
+    }
+  }
+  plan.document_begin = std::move(begin);
+  plan.document_end = std::move(end);
+  plan.scores.document_begin = plan.document_begin.data();
+  plan.scores.document_end = plan.document_end.data();
+}
+
+// What each query belongs to where only keys were told: the document of the key at its position.
+void place_queries(AttentionPlan& plan) {
+  const AttentionSizes& s = plan.size;
+  const View& keys = plan.scores.k_documents;
+  plan.query_documents.assign(static_cast<size_t>(s.sequences * s.Tq), unused_document(keys, s.sequences, s.Tk));
+  for (int64_t b = 0; b < s.sequences; ++b) {
+    for (int64_t i = 0; i < s.Tq; ++i) {
+      const int64_t at = plan.sequences[b].position + i;
+      if (at >= 0 && at < s.Tk) plan.query_documents[b * s.Tq + i] = *keys.at<int32_t>(b, at);
+    }
+  }
+  View& view = plan.scores.q_documents;
+  view.data = plan.query_documents.data();
+  view.dtype = DType::i32;
+  view.rank = 2;
+  view.size = {s.sequences, s.Tq, 1, 1, 1, 1};
+  view.stride = {s.Tq, 1, 0, 0, 0, 0};
+}
+
 void plan_documents(AttentionPlan& plan, const Mask& mask, const CallShapes& shapes) {
   check(mask.key_documents || !mask.query_documents,
         "{}: queries have documents and keys have none; expected i32 (B, Tk) for the keys; {}", plan.op, shapes);
@@ -106,24 +172,11 @@ void plan_documents(AttentionPlan& plan, const Mask& mask, const CallShapes& sha
   const AttentionSizes& s = plan.size;
   kernels::Scores& scores = plan.scores;
   scores.k_documents = document_view(plan, "the documents of the keys", mask.key_documents, s.Tk, shapes);
-  if (mask.query_documents) {
+  if (mask.query_documents)
     scores.q_documents = document_view(plan, "the documents of the queries", mask.query_documents, s.Tq, shapes);
-    return;
-  }
-  const int32_t none = unused_document(scores.k_documents, s.sequences, s.Tk);
-  plan.query_documents.assign(static_cast<size_t>(s.sequences * s.Tq), none);
-  for (int64_t b = 0; b < s.sequences; ++b) {
-    for (int64_t i = 0; i < s.Tq; ++i) {
-      const int64_t at = plan.sequences[b].position + i;
-      if (at >= 0 && at < s.Tk) plan.query_documents[b * s.Tq + i] = *scores.k_documents.at<int32_t>(b, at);
-    }
-  }
-  View& view = scores.q_documents;
-  view.data = plan.query_documents.data();
-  view.dtype = DType::i32;
-  view.rank = 2;
-  view.size = {s.sequences, s.Tq, 1, 1, 1, 1};
-  view.stride = {s.Tq, 1, 0, 0, 0, 0};
+  else
+    place_queries(plan);
+  plan_document_runs(plan);
 }
 
 }  // namespace

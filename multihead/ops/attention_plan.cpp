@@ -63,7 +63,7 @@ std::string to_string(const CallShapes& shapes) {
 int64_t AttentionPlan::bytes() const {
   return static_cast<int64_t>(sequences.size() * sizeof(kernels::Sequence) +
                               (scale.size() + relative.size() + sink.size()) * sizeof(float) +
-                              query_documents.size() * sizeof(int32_t));
+                              (query_documents.size() + document_begin.size() + document_end.size()) * sizeof(int32_t));
 }
 
 AttentionPlan plan_attention(std::string_view op, const AttentionInputs& inputs) {

@@ -40,7 +40,7 @@ struct AttentionPlan {
   ScoreMixing mixing;
 
   std::vector<float> scale, relative, sink;
-  std::vector<int32_t> query_documents;
+  std::vector<int32_t> query_documents, document_begin, document_end;
   kernels::Distances distances;
   int dense_bias = -1, relative_bias = -1;  // where in options.bias
   kernels::T5Buckets buckets;

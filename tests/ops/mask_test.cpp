@@ -84,6 +84,20 @@ TEST(Mask, DocumentsKeepToThemselves) {
             (Rows{"..x", "xx."}));
 }
 
+TEST(Mask, DocumentsNeedNotLieInOnePiece) {
+  EXPECT_EQ(kept(documents(tensor<int32_t>({3, 1, 3}, {1, 3})), 3, 3), (Rows{"x.x", ".x.", "x.x"}));
+  EXPECT_EQ(kept(documents(tensor<int32_t>({9, 2, 3}, {1, 3}), tensor<int32_t>({3, 9, 3, 2}, {1, 4})), 3, 4),
+            (Rows{".x..", "...x", "x.x."}));
+}
+
+TEST(Mask, DocumentsJoinWithOtherLimits) {
+  const Tensor ids = tensor<int32_t>({5, 5, 5, 2, 2, 5}, {1, 6});
+  EXPECT_EQ(kept(documents(ids) & lengths(tensor<int32_t>({5}, {1})) & positions(0), 6, 6),
+            (Rows{"xxx...", "xxx...", "xxx...", "...xx.", "...xx.", "xxx..."}));
+  EXPECT_EQ(kept(documents(ids) & lengths(tensor<int32_t>({5}, {1})) & positions(0) & window(1, 0), 6, 6),
+            (Rows{"x.....", "xx....", ".xx...", "...x..", "...xx.", "......"}));
+}
+
 TEST(Mask, QueryAtNoKeyHasNoDocument) {
   const Mask mask = documents(tensor<int32_t>({-1, -1, -2}, {1, 3})) & positions(-1);
   EXPECT_EQ(kept(mask, 3, 3), (Rows{"...", "xx.", "xx."}));

@@ -43,43 +43,66 @@ inline ScoreUnits units_of(const Scores& s, int64_t head) {
           static_cast<float>(limit * kPerUnit - static_cast<double>(cap))};
 }
 
+// Numbers of rows [lane, lane + kLanes) of a block; what stands past its rows is not read.
+HWY_INLINE hn::VFromD<hn::ScalableTag<int32_t>> row_numbers(const int32_t* rows, int lane, int count) {
+  if (lane + kLanes <= count) return hn::LoadU(i32, rows + lane);
+  HWY_ALIGN int32_t some[kLanes] = {};
+  for (int r = 0; lane + r < count; ++r) some[r] = rows[lane + r];
+  return hn::Load(i32, some);
+}
+
 // The structural limits of each row; rows that keep nothing get high < low.
 inline void limit_rows(const Scores& scores, const Sequence& s, QueryBlock& q) {
   q.position = s.position + q.first;
-  q.low_min = q.high_min = INT32_MAX;
-  q.low_max = q.high_max = INT32_MIN;
-  if (scores.behind == kUnbounded && scores.ahead == kUnbounded && !scores.has_prefix && s.k_len > 0) {
+  if (scores.behind == kUnbounded && scores.ahead == kUnbounded && !scores.has_prefix && !scores.document_begin && s.k_len > 0) {
     for (int r = 0; r < static_cast<int>(q.width()); ++r) q.low[r] = 0, q.high[r] = static_cast<int32_t>(s.k_len - 1);
     q.low_min = q.low_max = 0;
     q.high_min = q.high_max = s.k_len - 1;
     for (int n = 0; n < q.vectors; ++n) q.reach[n] = s.k_len;
     return;
   }
-  for (int r = 0; r < static_cast<int>(q.width()); ++r) {
-    if (r >= q.count) {
-      q.low[r] = 0;
-      q.high[r] = INT32_MAX;
-      continue;
+  // Farther away than any key is, but a row further on still a number of 32 bits.
+  constexpr int64_t far = INT32_MAX - kMaxQueries;
+  const auto row_at = [&](int64_t at, int lane) HWY_ATTR __attribute__((always_inline)) {
+    return hn::Iota(i32, static_cast<int32_t>(larger(-far, smaller(far, at)) + lane));
+  };
+  const auto zero = hn::Zero(i32), most = hn::Set(i32, INT32_MAX), last = hn::Set(i32, static_cast<int32_t>(s.k_len - 1));
+  const int64_t documents = scores.document_begin ? q.sequence * scores.q_documents.size[1] + q.first : 0;
+  auto low_min = most, high_min = most, low_max = zero, high_max = hn::Set(i32, -1);
+  for (int n = 0; n < q.vectors; ++n) {
+    const int lane = n * kLanes;
+    auto low = zero, high = last;
+    if (scores.behind != kUnbounded) low = hn::Max(low, row_at(q.position - scores.behind, lane));
+    if (scores.ahead != kUnbounded) high = hn::Min(high, row_at(q.position + scores.ahead, lane));
+    if (scores.has_prefix) high = hn::Min(high, hn::Max(row_at(q.position, lane), hn::Set(i32, static_cast<int32_t>(s.prefix - 1))));
+    if (scores.document_begin) {
+      low = hn::Max(low, row_numbers(scores.document_begin + documents, lane, q.count));
+      high = hn::Min(high, hn::Sub(row_numbers(scores.document_end + documents, lane, q.count), hn::Set(i32, 1)));
     }
-    const int64_t position = q.position + r;
-    int64_t low = 0, high = s.k_len - 1;
-    if (scores.behind != kUnbounded) low = larger(low, position - scores.behind);
-    if (scores.ahead != kUnbounded) high = smaller(high, position + scores.ahead);
-    if (scores.has_prefix) high = smaller(high, larger(position, s.prefix - 1));
-    if (high < low) low = 0, high = -1;
-    q.low[r] = static_cast<int32_t>(low);
-    q.high[r] = static_cast<int32_t>(high);
-    q.low_min = smaller(q.low_min, low);
-    q.low_max = larger(q.low_max, low);
-    q.high_min = smaller(q.high_min, high);
-    q.high_max = larger(q.high_max, high);
-    q.reach[r / kLanes] = q.high_max + 1;
+    const auto none = hn::Gt(low, high), inside = hn::FirstN(i32, static_cast<size_t>(smaller(kLanes, q.count - lane)));
+    low = hn::IfThenZeroElse(none, low);
+    high = hn::IfThenElse(none, hn::Set(i32, -1), high);
+    low_min = hn::Min(low_min, hn::IfThenElse(inside, low, most));
+    high_min = hn::Min(high_min, hn::IfThenElse(inside, high, most));
+    low_max = hn::Max(low_max, hn::IfThenElseZero(inside, low));
+    high_max = hn::Max(high_max, hn::IfThenElse(inside, high, hn::Set(i32, -1)));
+    q.reach[n] = hn::GetLane(hn::MaxOfLanes(i32, high_max)) + 1;
+    hn::StoreU(hn::IfThenElseZero(inside, low), i32, q.low + lane);
+    hn::StoreU(hn::IfThenElse(inside, high, most), i32, q.high + lane);
   }
+  q.low_min = hn::GetLane(hn::MinOfLanes(i32, low_min));
+  q.low_max = hn::GetLane(hn::MaxOfLanes(i32, low_max));
+  q.high_min = hn::GetLane(hn::MinOfLanes(i32, high_min));
+  q.high_max = q.reach[q.vectors - 1] - 1;
 }
+
+// Whether rows must be told from keys by the numbers of their documents: the limits do not tell.
+inline bool has_document_numbers(const Scores& scores) { return scores.k_documents && !scores.document_begin; }
 
 inline void load_documents(const Scores& scores, QueryBlock& q) {
   const View& d = scores.q_documents;
-  for (int r = 0; d && r < static_cast<int>(q.width()); ++r) {
+  if (!has_document_numbers(scores)) return;
+  for (int r = 0; r < static_cast<int>(q.width()); ++r) {
     const int64_t row = q.first + (r < q.count ? r : 0);
     q.document[r] = static_cast<const int32_t*>(d.data)[q.sequence * d.stride[0] + row * d.stride[1]];
     q.document_low = r == 0 || q.document[r] < q.document_low ? q.document[r] : q.document_low;
@@ -226,7 +249,7 @@ struct TileKind {
 inline TileKind classify(const Scores& scores, const QueryBlock& q, KeySpan keys, const ScoreRoom& room, KeySpan* kept = nullptr) {
   TileKind kind;
   if (keys.end <= keys.begin) return {.pairs = Pairs::none};
-  if (scores.k_documents) {
+  if (has_document_numbers(scores)) {
     const Pairs by = document_pairs(scores, q, keys);
     if (by == Pairs::none) return {.pairs = Pairs::none};
     kind.documents = by == Pairs::some;
