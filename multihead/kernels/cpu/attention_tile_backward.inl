@@ -25,7 +25,7 @@ struct TileGradKeys {
   int64_t first, count, padded;
   uint32_t *k, *v;       // left operands, tiles[key / 16][column / 32]
   uint32_t* turned;      // left operand, keys turned: per 32 keys tiles[column / 32][even, odd]
-  float *square, *into_dq;
+  float *of_key, *into_dq;  // what the similarity takes of each key; what multiplies ds · k in dq
   float *dk, *dv;        // tiles[key / 16][column / 32][even, odd]
   float* column_sum;     // euclidean: Σ_i scale · ds
 };
@@ -65,12 +65,12 @@ inline TileGradKeys load_tile_keys(const TileGradPlan& plan, int64_t n, int64_t 
   for (int64_t at = 0; at < keys.padded; at += 32) pack_columns_left(k.from(at), keys.turned + at * 16 * t.across_k);
   keys.dk = take_zeros(scratch, keys.padded * 32 * t.across_k);
   keys.dv = take_zeros(scratch, keys.padded * 32 * t.across_v);
-  keys.square = take<float>(scratch, keys.padded);
+  keys.of_key = take<float>(scratch, keys.padded);
   keys.into_dq = take<float>(scratch, keys.padded);
   keys.column_sum = take_zeros(scratch, keys.padded);
   for (int64_t j = 0; j < keys.padded; ++j) {
-    keys.square[j] = a.scores.similarity == Similarity::dot ? 0 : square_of(k, j);
-    keys.into_dq[j] = a.scores.similarity == Similarity::cosine ? inverse_norm(keys.square[j]) : 1.0f;
+    keys.of_key[j] = a.scores.similarity == Similarity::dot ? 0 : taken_of_key(a.scores.similarity, k, j);
+    keys.into_dq[j] = a.scores.similarity == Similarity::cosine ? keys.of_key[j] : 1.0f;
   }
   return keys;
 }
@@ -105,6 +105,17 @@ inline void place_span(const TileGradPlan& plan, int64_t n, int64_t head, int64_
     q.sequence = n, q.head = head, q.first = number * kSpanQueries + b * kTileQueries, q.vectors = 2;
     q.count = static_cast<int>(smaller(kTileQueries, rows - b * kTileQueries));
     limit_rows(plan.base.a.scores, s, q);
+  }
+}
+
+inline void ask_for_span(const TileGradPlan& plan, int64_t n, int64_t head, int64_t number) {
+  const AttentionBackwardArgs& a = plan.base.a;
+  const Sequence& s = a.sequences.data[n];
+  const int64_t first = s.q_begin + number * kSpanQueries;
+  const RowWalk q = walk(a.q, s.batch, head, first), d_o = walk(a.d_o, s.batch, head, first);
+  for (int64_t r = 0; r < kSpanQueries; ++r) {
+    ask_for(q.at(r), 2 * plan.t.sizes.key_width);
+    ask_for(d_o.at(r), 2 * plan.t.sizes.value_width);
   }
 }
 
@@ -335,7 +346,7 @@ struct GradPipe {
       float *s = room.s[parity], *dp = room.dp[parity], *s_next = room.s[parity ^ 1], *dp_next = room.dp[parity ^ 1];
       const TileGradBlock& block = span.blocks[now.block];
       const int64_t offset = now.step.first - keys.first;
-      score_step(plan.base.a.scores, block.state, keys.square + offset, kItemKeys, s, now.step);
+      score_step(plan.base.a.scores, block.state, keys.of_key + offset, kItemKeys, s, now.step);
       has_next = find(next, room.scores[parity ^ 1]);
       if (!plan.fast) {
         weigh(now, s, dp, room.scores[parity]);

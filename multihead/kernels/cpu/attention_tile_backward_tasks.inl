@@ -127,6 +127,7 @@ bool walk_tile_head(Tiles& tiles, const TileGradPlan& plan, BackwardTask& task, 
     const PartRange parts = parts_of_rows(plan, span.blocks, span.count);
     if (task.part < parts.begin || task.part >= parts.end) continue;
     load_span(plan, span);
+    if (number > 0) ask_for_span(plan, task.n, head, number - 1);
     run_grad_pipe(tiles, plan, task, keys, span, room);
     if (wants_dq(plan.base.a) && !pass_tile_dq(plan, task, span, parts, rows_room)) return false;
   }

@@ -6,13 +6,11 @@ HWY_INLINE __mmask16 lanes_of(int64_t count) { return static_cast<__mmask16>(cou
 
 HWY_INLINE __m512 widen_lanes(const float* at, __mmask16 lanes) { return _mm512_maskz_loadu_ps(lanes, at); }
 HWY_INLINE __m512 widen_lanes(const f16* at, __mmask16 lanes) { return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(lanes, at)); }
-HWY_INLINE __m512 widen_lanes(const bf16* at, __mmask16 lanes) {
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(lanes, at)), 16));
-}
 
-// s · unit + bias; a bias of -inf drops the pair whatever its score is.
-HWY_INLINE void add_bias_at(float* s, __m512 unit, __m512i bias) {
-  hn::Store(add_bias(V{_mm512_mul_ps(_mm512_load_ps(s), unit)}, V{_mm512_castsi512_ps(bias)}), f32, s);
+// s · unit + bias; a bias of -inf drops the pair whatever its score is: such lanes of a masked sum keep the bias.
+HWY_INLINE void add_bias_at(float* s, __m512 unit, __m512 bias) {
+  const __mmask16 kept = _mm512_cmp_ps_mask(bias, _mm512_set1_ps(kNone), _CMP_NEQ_UQ);
+  _mm512_store_ps(s, _mm512_mask_fmadd_ps(bias, kept, _mm512_set1_ps(kLog2E), _mm512_mul_ps(_mm512_load_ps(s), unit)));
 }
 
 // The same, of keys that lie side by side in `rows`, one row for each of 16 queries.
@@ -27,9 +25,33 @@ HWY_INLINE void add_bias_rows(const T* const (&rows)[16], int64_t keys, __m512 u
     float* at = s + first * kTileQueries;
     if (count == 16) {
 #pragma GCC unroll 16
-      for (int n = 0; n < 16; ++n) add_bias_at(at + n * kTileQueries, unit, words[n]);
+      for (int n = 0; n < 16; ++n) add_bias_at(at + n * kTileQueries, unit, _mm512_castsi512_ps(words[n]));
     } else {
-      for (int n = 0; n < count; ++n) add_bias_at(at + n * kTileQueries, unit, words[n]);
+      for (int n = 0; n < count; ++n) add_bias_at(at + n * kTileQueries, unit, _mm512_castsi512_ps(words[n]));
+    }
+  }
+}
+// bf16 is turned in pairs of keys and widened after: half as many shuffles.
+HWY_INLINE void add_bias_rows(const bf16* const (&rows)[16], int64_t keys, __m512 unit, float* s) {
+  const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
+  for (int64_t first = 0; first < keys; first += 32) {
+    const int64_t count = smaller(32, keys - first);
+    const __mmask32 lanes = static_cast<__mmask32>((uint64_t{1} << count) - 1);
+    __m512i words[16];
+#pragma GCC unroll 16
+    for (int r = 0; r < 16; ++r) words[r] = _mm512_maskz_loadu_epi16(lanes, rows[r] + first);
+    transpose_words(words);
+    float* at = s + first * kTileQueries;
+    const auto add_pair = [&](int n) HWY_ATTR __attribute__((always_inline)) {
+      add_bias_at(at + 2 * n * kTileQueries, unit, _mm512_castsi512_ps(_mm512_slli_epi32(words[n], 16)));
+      if (2 * n + 1 == count) return;
+      add_bias_at(at + (2 * n + 1) * kTileQueries, unit, _mm512_castsi512_ps(_mm512_and_si512(words[n], upper)));
+    };
+    if (count == 32) {
+#pragma GCC unroll 16
+      for (int n = 0; n < 16; ++n) add_pair(n);
+    } else {
+      for (int n = 0; 2 * n < count; ++n) add_pair(n);
     }
   }
 }
@@ -55,7 +77,7 @@ inline void bias_step(const View& bias, const QueryBlock& q, const TileStep& ste
   for (int64_t j = step.keys.begin; j < step.keys.end; ++j)
     for (int lane = 0; lane < kTileQueries; lane += 16)
       add_bias_at(s + (j - step.first) * kTileQueries + lane, _mm512_set1_ps(unit),
-                  _mm512_loadu_si512(step.room->bias + (j - step.keys.begin) * kTileQueries + lane));
+                  _mm512_loadu_ps(step.room->bias + (j - step.keys.begin) * kTileQueries + lane));
 }
 
 // Adds ds, 16 keys × 16 queries, to 16 rows, fewer of either where the tile ends. kWrite: to 0 instead, whatever the rows hold.

@@ -103,7 +103,7 @@ void forward_tile_chunk(const AttentionForwardArgs& a, const TileSizes& t, Tiles
     return true;
   };
   const auto score = [&](TileStep& step, float* s) {
-    score_step(a.scores, *step.state, chunk.square + step.first - chunk.first, kStep, s, step);
+    score_step(a.scores, *step.state, chunk.of_key + step.first - chunk.first, kStep, s, step);
   };
   const auto after = [&](const TileStep& step, const float* s, uint32_t* p) {
     if (a.scores.dropout_threshold > 0) drop_weights(a.scores, step.state->q, step.first, kStep, p);
@@ -172,6 +172,8 @@ void forward_tile_task(const AttentionForwardArgs& a, const TileSizes& t, const 
   const int64_t words = 2 * t.across_k * kTileFloats, outputs = 4 * t.across_v * kTileFloats;
   uint32_t* all_words = take<uint32_t>(scratch, blocks * words);
   float* all_outputs = take<float>(scratch, blocks * outputs);
+  const RowWalk from = walk(a.q, s.batch, task.head, s.q_begin + task.first);
+  for (int64_t r = 0; r < task.count; ++r) ask_for(from.at(r), 2 * t.sizes.key_width);
   KeySpan all{INT64_MAX, 0};
   for (int64_t n = 0; n < blocks; ++n) {
     TileQueryBlock& state = states[n];

@@ -28,7 +28,7 @@ struct PackedKeys {
   int64_t first, count;
   uint32_t* k;         // left operand, tiles[key / 16][column / 32]
   uint32_t* v;         // left operand, turned: per group tiles[column / 32][even, odd]
-  float* square;       // |k|², cosine and euclidean only
+  float* of_key;       // what the similarity takes of each key; not for dot
   uint8_t* unclean;    // per group: v has non-finite elements, which are zeros here
   TileRows rows;       // the keys where they lie
   int64_t in_place;    // of these the first are read there, and not packed
@@ -68,9 +68,9 @@ inline int64_t keys_in_place(const TileRows& k) {
 inline PackedKeys lay_out(const TileSizes& t, int64_t first, const TileRows& rows, bool in_place, char* room) {
   const int64_t keys = padded_keys(rows.count);
   char* v = room + keys * 64 * t.across_k;
-  char* square = v + keys * 64 * t.across_v;
-  return {first, rows.count, reinterpret_cast<uint32_t*>(room), reinterpret_cast<uint32_t*>(v), reinterpret_cast<float*>(square),
-          reinterpret_cast<uint8_t*>(square + keys * 4), rows, in_place ? keys_in_place(rows) : 0};
+  char* of_key = v + keys * 64 * t.across_v;
+  return {first, rows.count, reinterpret_cast<uint32_t*>(room), reinterpret_cast<uint32_t*>(v), reinterpret_cast<float*>(of_key),
+          reinterpret_cast<uint8_t*>(of_key + keys * 4), rows, in_place ? keys_in_place(rows) : 0};
 }
 
 inline float square_of(const TileRows& rows, int64_t row) {
@@ -84,6 +84,12 @@ inline float square_of(const TileRows& rows, int64_t row) {
   return _mm512_reduce_add_ps(sum);
 }
 
+// |k|² (euclidean) or 1 / |k| (cosine).
+inline float taken_of_key(Similarity similarity, const TileRows& k, int64_t row) {
+  const float square = square_of(k, row);
+  return similarity == Similarity::cosine ? inverse_norm(square) : square;
+}
+
 inline void pack_keys(const KeyValues& kv, Similarity similarity, const TileSizes& t, const Sequence& s, int64_t head,
                       const PackedKeys& to) {
   const TileRows& k = to.rows;
@@ -93,7 +99,7 @@ inline void pack_keys(const KeyValues& kv, Similarity similarity, const TileSize
   for (int64_t g = 0; g < keys / 32; ++g)
     to.unclean[g] = pack_columns_left(v.from(32 * g), to.v + g * 2 * t.across_v * kTileFloats);
   if (similarity == Similarity::dot) return;
-  for (int64_t r = 0; r < keys; ++r) to.square[r] = square_of(k, r);
+  for (int64_t r = 0; r < keys; ++r) to.of_key[r] = taken_of_key(similarity, k, r);
 }
 
 // 0: nobody has begun, 1: being packed, 2: ready. Who comes first packs; the packer waits for nobody.

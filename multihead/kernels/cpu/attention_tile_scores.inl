@@ -36,19 +36,24 @@ inline void mask_step(const Scores& scores, const QueryBlock& q, const TileStep&
   }
 }
 
-// Products into units of log 2 where the similarity is not dot.
-inline void scale_step(const Scores& scores, const TileQueryBlock& state, const float* square, const TileStep& step, float* s) {
+// Products into units of log 2 where the similarity is not dot. of_key: taken_of_key() of each.
+inline void scale_step(const Scores& scores, const TileQueryBlock& state, const float* of_key, const TileStep& step, float* s) {
   const float of_square = units_of(scores, state.q.head).square;
-  for (int64_t j = step.keys.begin - step.first; j < step.keys.end - step.first; ++j) {
-    const float of_key = square[j];
-    const __m512 factor = _mm512_set1_ps(scores.similarity == Similarity::cosine ? inverse_norm(of_key) : 1.0f);
-    const __m512 offset = _mm512_set1_ps(scores.similarity == Similarity::euclidean ? of_square * of_key : 0.0f);
-    for (int lane = 0; lane < kTileQueries; lane += 16) {
-      float* x = s + j * kTileQueries + lane;
-      const __m512 by = _mm512_mul_ps(_mm512_loadu_ps(state.factor + lane), factor);
-      const __m512 plus = _mm512_add_ps(_mm512_loadu_ps(state.q.offset + lane), offset);
-      _mm512_store_ps(x, _mm512_fmadd_ps(_mm512_load_ps(x), by, plus));
-    }
+  const int64_t begin = step.keys.begin - step.first, end = step.keys.end - step.first;
+  for (int lane = 0; lane < kTileQueries; lane += 16) {
+    const __m512 factor = _mm512_loadu_ps(state.factor + lane), offset = _mm512_loadu_ps(state.q.offset + lane);
+    const auto each = [&](auto score) HWY_ATTR __attribute__((always_inline)) {
+      for (int64_t j = begin; j < end; ++j) {
+        float* x = s + j * kTileQueries + lane;
+        _mm512_store_ps(x, score(_mm512_load_ps(x), of_key[j]));
+      }
+    };
+    if (scores.similarity == Similarity::cosine)
+      each([&](__m512 x, float key) HWY_ATTR { return _mm512_mul_ps(x, _mm512_mul_ps(factor, _mm512_set1_ps(key))); });
+    else if (scores.similarity == Similarity::euclidean)
+      each([&](__m512 x, float key) HWY_ATTR { return _mm512_fmadd_ps(x, factor, _mm512_add_ps(offset, _mm512_set1_ps(of_square * key))); });
+    else
+      each([&](__m512 x, float) HWY_ATTR { return _mm512_mul_ps(x, factor); });
   }
 }
 
@@ -88,22 +93,23 @@ inline void cap_step(ScoreUnits units, const TileStep& step, float unit, float* 
 // s · unit + the bias by distance.
 inline void relative_step(const Scores& scores, const QueryBlock& q, const TileStep& step, float unit, float* s) {
   const float* relative = scores.relative + q.head * scores.relative_count - scores.relative_min + q.position;
-  const V by = hn::Set(f32, unit);
+  const __m512 by = _mm512_set1_ps(unit);
+  const int64_t begin = step.keys.begin, end = step.keys.end;
   for (int lane = 0; lane < kTileQueries; lane += 16) {
+    float* at = s + (begin - step.first) * kTileQueries + lane;
+    if (lane + 16 <= q.count) {
+      for (int64_t j = begin; j < end; ++j, at += kTileQueries) add_bias_at(at, by, _mm512_loadu_ps(relative + lane - j));
+      continue;
+    }
     // Lanes past the end read the value of the last row: the array ends there.
     alignas(64) int32_t place[16];
     for (int r = 0; r < 16; ++r) place[r] = static_cast<int32_t>(smaller(lane + r, q.count - 1));
-    const bool whole = lane + 16 <= q.count;
-    for (int64_t j = step.keys.begin; j < step.keys.end; ++j) {
-      float* at = s + (j - step.first) * kTileQueries + lane;
-      const V bias{whole ? _mm512_loadu_ps(relative + lane - j) : _mm512_i32gather_ps(_mm512_load_si512(place), relative - j, 4)};
-      hn::Store(add_bias(hn::Mul(hn::Load(f32, at), by), bias), f32, at);
-    }
+    for (int64_t j = begin; j < end; ++j, at += kTileQueries) add_bias_at(at, by, _mm512_i32gather_ps(_mm512_load_si512(place), relative - j, 4));
   }
 }
 
 // Products become scores; keys out of reach become -inf. Sets step.factor.
-inline void score_step(const Scores& scores, const TileQueryBlock& state, const float* square, int64_t step_keys, float* s, TileStep& step) {
+inline void score_step(const Scores& scores, const TileQueryBlock& state, const float* of_key, int64_t step_keys, float* s, TileStep& step) {
   const QueryBlock& q = state.q;
   const auto drop_keys = [&](int64_t from, int64_t to) {
     for (float* at = s + from * kTileQueries; at < s + to * kTileQueries; at += 16) _mm512_store_ps(at, _mm512_set1_ps(kNone));
@@ -117,7 +123,7 @@ inline void score_step(const Scores& scores, const TileQueryBlock& state, const 
     step.factor = 1.0f;
     float unit = units.query;
     const bool alone = !(scores.cap > 0 || scores.relative || scores.bias);
-    if (scores.similarity != Similarity::dot || alone) scale_step(scores, state, square, step, s), unit = 1;
+    if (scores.similarity != Similarity::dot || alone) scale_step(scores, state, of_key, step, s), unit = 1;
     if (scores.cap > 0) cap_step(units, step, unit, s, step.room->slope), unit = 1;
     if (scores.relative) relative_step(scores, q, step, unit, s), unit = 1;
     if (scores.bias) bias_step(scores.bias, q, step, unit, s);
