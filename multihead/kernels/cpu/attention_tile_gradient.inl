@@ -61,19 +61,24 @@ struct GradSlices {
   int done = 0;
 
   HWY_INLINE void slice(int n) {
-    __m512 p[2][2], ds[2][2];
+    __m512 x[4], p[2][2], ds[2][2];
+    __mmask16 kept[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      const __m512 score = _mm512_load_ps(s + 2 * n * kTileQueries + 16 * i);
+      kept[i] = kept_pairs(live[i % 2], score);
+      x[i] = _mm512_fmsub_ps(score, factor, lse[i % 2]);
+    }
+    short_exp2(x, 1.0f);
 #pragma GCC unroll 2
     for (int key = 0; key < 2; ++key) {
 #pragma GCC unroll 2
       for (int half = 0; half < 2; ++half) {
-        const int64_t at = (2 * n + key) * kTileQueries + 16 * half;
-        const __m512 score = _mm512_load_ps(s + at);
-        const __mmask16 kept = kept_pairs(live[half], score);
-        const __m512 x = _mm512_maskz_mov_ps(kept, short_exp2(_mm512_fmsub_ps(score, factor, lse[half]), 1.0f));
-        const __m512 slope = _mm512_maskz_mul_ps(kept, x, _mm512_sub_ps(_mm512_load_ps(dp + at), delta[half]));
+        const int64_t i = 2 * key + half, at = (2 * n + key) * kTileQueries + 16 * half;
+        const __m512 slope = _mm512_maskz_mul_ps(kept[i], x[i], _mm512_sub_ps(_mm512_load_ps(dp + at), delta[half]));
         if constexpr (kKeep) _mm512_store_ps(kept_ds + at, slope);
         ds[key][half] = round_up_half(slope);
-        p[key][half] = round_up_half(x);
+        p[key][half] = round_up_half(_mm512_maskz_mov_ps(kept[i], x[i]));
       }
       const int64_t row = left_row(2 * n + key, 0);
       _mm512_store_si512(p_left + row, upper_halves(p[key][0], p[key][1]));

@@ -76,7 +76,7 @@ inline PackedKeys lay_out(const TileSizes& t, int64_t first, const TileRows& row
 inline float square_of(const TileRows& rows, int64_t row) {
   __m512 sum = _mm512_setzero_ps();
   for (int64_t c = 0; c < rows.width; c += 32) {
-    const __m512i x = rows.load(row, c);
+    const __m512i x = rows.load(row, c, rows.columns(c));
     const __m512 even = _mm512_castsi512_ps(_mm512_slli_epi32(x, 16));
     const __m512 odd = _mm512_castsi512_ps(_mm512_and_si512(x, _mm512_set1_epi32(static_cast<int>(0xffff0000u))));
     sum = _mm512_fmadd_ps(odd, odd, _mm512_fmadd_ps(even, even, sum));

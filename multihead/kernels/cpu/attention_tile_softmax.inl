@@ -18,12 +18,26 @@ constexpr float kShortExp2[] = {1.0f, 0.69315130f, 0.24016444f, 0.055799913f, 0.
 // logarithmically): truncated ones are then without bias, and cost one instruction less each than rounded ones.
 constexpr float kMeanCut = 1.0028178f;
 
+// 2^t · by of N vectors, all at the same place of the polynomial at a time: one after the other their sums would wait for themselves,
+// and fill the scheduler.
+template <int N>
+HWY_INLINE void short_exp2(__m512 (&t)[N], float by) {
+  __m512 f[N], p[N];
+#pragma GCC unroll 8
+  for (int i = 0; i < N; ++i) f[i] = _mm512_reduce_ps(t[i], 1 | 8);
+#pragma GCC unroll 8
+  for (int i = 0; i < N; ++i) p[i] = _mm512_fmadd_ps(_mm512_set1_ps(kShortExp2[5] * by), f[i], _mm512_set1_ps(kShortExp2[4] * by));
+#pragma GCC unroll 4
+  for (int n = 3; n >= 0; --n)
+#pragma GCC unroll 8
+    for (int i = 0; i < N; ++i) p[i] = _mm512_fmadd_ps(p[i], f[i], _mm512_set1_ps(kShortExp2[n] * by));
+#pragma GCC unroll 8
+  for (int i = 0; i < N; ++i) t[i] = _mm512_scalef_ps(p[i], t[i]);
+}
 HWY_INLINE __m512 short_exp2(__m512 t, float by) {
-  const __m512 f = _mm512_reduce_ps(t, 1 | 8);
-  __m512 p = _mm512_set1_ps(kShortExp2[5] * by);
-#pragma GCC unroll 5
-  for (int n = 4; n >= 0; --n) p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(kShortExp2[n] * by));
-  return _mm512_scalef_ps(p, t);
+  __m512 one[1] = {t};
+  short_exp2(one, by);
+  return one[0];
 }
 
 // Subnormal numbers are 0 while it lives: on Intel's cores each vector in which exp2 gives one takes some 150 cycles.
@@ -81,26 +95,23 @@ struct Slices {
 
   HWY_INLINE void slice(int n) {
     const float* at = s + n * 2 * kTileQueries;
-    const __m512 a0 = weigh(at, top0), b0 = weigh(at + 16, top1), a1 = weigh(at + 32, top0), b1 = weigh(at + 48, top1);
-    const __m512i a = truncate_pairs(a0, a1), b = truncate_pairs(b0, b1);
-    sum0 = _mm512_add_ps(sum0, _mm512_add_ps(a0, a1));
-    sum1 = _mm512_add_ps(sum1, _mm512_add_ps(b0, b1));
+    __m512 x[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) x[i] = _mm512_fmsub_ps(_mm512_load_ps(at + 16 * i), factor, i % 2 ? top1 : top0);
+    short_exp2(x, kMeanCut);
+    uint32_t* to = p + n / 16 * kSlotWords + n % 16 * 16;
+    _mm512_store_si512(to, truncate_pairs(x[0], x[2]));
+    _mm512_store_si512(to + kTileFloats, truncate_pairs(x[1], x[3]));
+    sum0 = _mm512_add_ps(sum0, _mm512_add_ps(x[0], x[2]));
+    sum1 = _mm512_add_ps(sum1, _mm512_add_ps(x[1], x[3]));
     // Without this g++ 12 keeps the terms on the stack and adds them at the end of the step.
     asm volatile("" : "+v"(sum0), "+v"(sum1));
-    uint32_t* to = p + n / 16 * kSlotWords + n % 16 * 16;
-    _mm512_store_si512(to, a);
-    _mm512_store_si512(to + kTileFloats, b);
   }
 
   HWY_INLINE void finish(TileQueryBlock& state, int count) {
     for (; done < count; ++done) slice(done);
     _mm512_store_ps(state.sum, sum0);
     _mm512_store_ps(state.sum + 16, sum1);
-  }
-
- private:
-  HWY_INLINE __m512 weigh(const float* at, __m512 top) const {
-    return short_exp2(_mm512_fmsub_ps(_mm512_load_ps(at), factor, top), kMeanCut);
   }
 };
 

@@ -8,15 +8,17 @@ struct TileRows {
   const uint16_t* at;
   int64_t stride, count, width;
 
-  HWY_INLINE __m512i load(int64_t row, int64_t column) const {
-    if (row >= count) return _mm512_setzero_si512();
-    const uint16_t* from = at + row * stride + column;
-    if (column + 32 <= width) return _mm512_loadu_si512(from);
-    return _mm512_maskz_loadu_epi16((1u << (width - column)) - 1, from);
+  // The columns [column, column + 32) that there are.
+  __mmask32 columns(int64_t column) const {
+    return column + 32 <= width ? ~__mmask32{0} : static_cast<__mmask32>((uint64_t{1} << (width - column)) - 1);
+  }
+  // `lanes`: columns(column). Without a branch for the rows that are not there.
+  HWY_INLINE __m512i load(int64_t row, int64_t column, __mmask32 lanes) const {
+    return _mm512_maskz_loadu_epi16(row < count ? lanes : 0, at + row * stride + column);
   }
   TileRows from(int64_t row) const { return {at + row * stride, stride, count - row, width}; }
 
-  // Whether 32 columns of the first `many` rows are all there: unrolled loads then need no test each.
+  // Whether 32 columns of the first `many` rows are all there: unrolled loads then need no masks.
   bool whole(int64_t many, int64_t column) const { return many <= count && column + 32 <= width; }
   HWY_INLINE __m512i load_whole(int64_t row, int64_t column) const { return _mm512_loadu_si512(at + row * stride + column); }
 };
@@ -72,9 +74,10 @@ HWY_INLINE bool replace_non_finite(__m512i (&x)[16]) {
 // Left operand, rows as they lie: tiles[row / 16][column / 32].
 inline void pack_rows_left(const TileRows& rows, int64_t count, uint32_t* out) {
   const int64_t across = tiles_across(rows.width);
-  for (int64_t r = 0; r < count; ++r) {
-    uint32_t* to = out + r / 16 * across * kTileFloats + r % 16 * 16;
-    for (int64_t c = 0; c < across; ++c) _mm512_store_si512(to + c * kTileFloats, rows.load(r, 32 * c));
+  for (int64_t c = 0; c < across; ++c) {
+    const __mmask32 lanes = rows.columns(32 * c);
+    for (int64_t r = 0; r < count; ++r)
+      _mm512_store_si512(out + (r / 16 * across + c) * kTileFloats + r % 16 * 16, rows.load(r, 32 * c, lanes));
   }
 }
 
@@ -87,7 +90,9 @@ inline void pack_lanes_right(const TileRows& rows, uint32_t* out) {
 #pragma GCC unroll 16
         for (int r = 0; r < 16; ++r) words[r] = rows.load_whole(16 * half + r, 32 * c);
       } else {
-        for (int r = 0; r < 16; ++r) words[r] = rows.load(16 * half + r, 32 * c);
+        const __mmask32 lanes = rows.columns(32 * c);
+#pragma GCC unroll 16
+        for (int r = 0; r < 16; ++r) words[r] = rows.load(16 * half + r, 32 * c, lanes);
       }
       transpose_words(words);
 #pragma GCC unroll 16
@@ -112,8 +117,10 @@ HWY_INLINE bool load_pairs(const TileRows& rows, int64_t column, __m512i (&words
     for (int p = 0; p < 16; ++p)
       pair_rows(rows.load_whole(2 * p, column), rows.load_whole(2 * p + 1, column), kOdd ? other : words[p], kOdd ? words[p] : other);
   } else {
+    const __mmask32 lanes = rows.columns(column);
+#pragma GCC unroll 16
     for (int p = 0; p < 16; ++p)
-      pair_rows(rows.load(2 * p, column), rows.load(2 * p + 1, column), kOdd ? other : words[p], kOdd ? words[p] : other);
+      pair_rows(rows.load(2 * p, column, lanes), rows.load(2 * p + 1, column, lanes), kOdd ? other : words[p], kOdd ? words[p] : other);
   }
   return replace_non_finite(words);
 }
