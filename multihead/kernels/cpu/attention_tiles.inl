@@ -3,6 +3,8 @@
 #include "multihead/kernels/cpu/tile_pack.inl"
 #include "multihead/kernels/cpu/attention_tile_keys.inl"
 #include "multihead/kernels/cpu/attention_tile_softmax.inl"
+#include "multihead/kernels/cpu/attention_tile_find.inl"
+#include "multihead/kernels/cpu/attention_tile_dropout.inl"
 #include "multihead/kernels/cpu/attention_tile_bias.inl"
 #include "multihead/kernels/cpu/attention_tile_scores.inl"
 #include "multihead/kernels/cpu/attention_tile_step.inl"
@@ -10,6 +12,7 @@
 #include "multihead/kernels/cpu/attention_tile_forward.inl"
 #include "multihead/kernels/cpu/attention_tile_mean.inl"
 #include "multihead/kernels/cpu/attention_tile_gradient.inl"
+#include "multihead/kernels/cpu/attention_tile_spans.inl"
 #include "multihead/kernels/cpu/attention_tile_backward.inl"
 #include "multihead/kernels/cpu/attention_tile_backward_tasks.inl"
 
