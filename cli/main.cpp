@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <exception>
 #include <string>
 #include <vector>
@@ -102,7 +105,11 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    const int code = run(argc, argv);
+    // What was printed may wait in the buffer until now: a full disk must not look like success.
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    fmt::print(stderr, "multihead: the output could not be written: {}\n", std::strerror(errno));
+    return mh::cli::kFailed;
   } catch (const std::exception& error) {
     fmt::print(stderr, "multihead: {}\n", error.what());
     return mh::cli::kFailed;

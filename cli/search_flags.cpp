@@ -2,7 +2,6 @@
 #include "cli/search_flags.h"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <optional>
 
 #include "cli/values.h"
@@ -13,16 +12,10 @@ namespace mh::cli {
 
 namespace {
 
-std::optional<double> number_of(std::string_view text) {
-  double number = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && stop == text.data() + text.size() ? std::optional(number) : std::nullopt;
-}
-
 LengthPenalty penalty_of(const std::string& text) {
   const size_t colon = text.find(':');
   const std::string kind = text.substr(0, colon);
-  const std::optional<double> alpha = colon == std::string::npos ? std::nullopt : number_of(text.substr(colon + 1));
+  const std::optional<double> alpha = colon == std::string::npos ? std::nullopt : read_number(text.substr(colon + 1));
   const bool whole = colon == std::string::npos || alpha;
   if (whole && kind == "power") return PowerPenalty{alpha.value_or(PowerPenalty{}.alpha)};
   if (whole && kind == "gnmt") return GnmtPenalty{alpha.value_or(GnmtPenalty{}.alpha)};

@@ -31,6 +31,8 @@ CLI::Validator within(Number low, Number high, std::string expected) {
 
 }  // namespace
 
+std::optional<double> read_number(const std::string& text) { return read<double>(text); }
+
 CLI::Validator whole_number(int64_t low, int64_t high) {
   const bool open = high == std::numeric_limits<int64_t>::max();
   return within(

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,9 @@ class Validator;
 }
 
 namespace mh::cli {
+
+// All of `text` as a number; nothing where it is none.
+std::optional<double> read_number(const std::string& text);
 
 // A whole number from `low` to `high`.
 CLI::Validator whole_number(int64_t low, int64_t high = std::numeric_limits<int64_t>::max());

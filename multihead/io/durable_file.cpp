@@ -83,28 +83,63 @@ bool may_write_below(const std::string& folder) {
   return ::faccessat(AT_FDCWD, (folder + "/.").c_str(), W_OK | X_OK, AT_EACCESS) == 0;
 }
 
+using Parts = std::vector<std::span<const std::byte>>;
+
 // 0 or the error.
-int write_temporary(const std::string& temporary, const std::vector<std::span<const std::byte>>& parts) {
-  Descriptor file(temporary, O_WRONLY | O_CREAT | O_EXCL);
+int write_parts(const Descriptor& file, const Parts& parts) {
   if (file.value() < 0) return errno;
   for (const std::span<const std::byte> part : parts)
     if (const int error = write_all(file.value(), part)) return error;
+  return 0;
+}
+
+// 0 or the error.
+int write_temporary(const std::string& temporary, const Parts& parts) {
+  Descriptor file(temporary, O_WRONLY | O_CREAT | O_EXCL);
+  if (const int error = write_parts(file, parts)) return error;
   if (const int error = sync(file.value())) return error;
   return file.close();
+}
+
+// 0 or the error.
+int write_to_device(const std::string& path, const Parts& parts) {
+  Descriptor file(path, O_WRONLY);
+  if (const int error = write_parts(file, parts)) return error;
+  return file.close();
+}
+
+// Where a link leads, if it is one that leads anywhere.
+std::string target_of(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_symlink(path, error)) return path;
+  const fs::path target = fs::canonical(path, error);
+  return error ? path : target.string();
+}
+
+// A pipe, a terminal, /dev/null: a file renamed over it would take its place.
+bool is_device(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
 }
 
 }  // namespace
 
 void write_durably(const std::string& path, const std::vector<std::span<const std::byte>>& parts) {
+  if (is_device(path)) {
+    if (const int error = write_to_device(path, parts)) fail_with(error, "write", path);
+    return;
+  }
+  const std::string target = target_of(path);
   std::random_device random;
-  const std::string temporary = fmt::format("{}{}{:08x}{:08x}", path, kTemporary, random(), random());
+  const std::string temporary = fmt::format("{}{}{:08x}{:08x}", target, kTemporary, random(), random());
   int error = write_temporary(temporary, parts);
-  if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
   if (error != 0) {
     ::unlink(temporary.c_str());
     fail_with(error, "write", path);
   }
-  if (const int unsynced = sync_folder(folder_of(path))) fail_with(unsynced, "sync the folder of", path);
+  if (const int unsynced = sync_folder(folder_of(target))) fail_with(unsynced, "sync the folder of", path);
 }
 
 void write_durably(const std::string& path, std::string_view text) {
@@ -122,7 +157,7 @@ void make_folder(const std::string& folder) {
 }
 
 void check_writable_file(const std::string& path) {
-  if (!may_write_below(folder_of(path))) fail_with(errno, "write", path);
+  if (!is_device(path) && !may_write_below(folder_of(target_of(path)))) fail_with(errno, "write", path);
 }
 
 void check_writable_folder(const std::string& folder) {

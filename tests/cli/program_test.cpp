@@ -91,6 +91,11 @@ TEST_F(Program, DoctorNamesTheRungInUse) {
   EXPECT_GE(json.at("machine").at("cpus_allowed"), 1);
 }
 
+TEST_F(Program, OutputThatIsLostIsNoSuccess) {
+  for (const char* verb : {"doctor", "doctor --json", "--help"})
+    EXPECT_EQ(run(std::string(verb) + " >/dev/full").code, 1) << verb;
+}
+
 TEST_F(Program, DoctorRefusesAnUnknownRungBeforeItPrints) {
   const Ran ran = run("doctor", true, "MH_CPU_ISA=none");
   EXPECT_EQ(ran.code, 1);

@@ -1,6 +1,7 @@
 // Files that are there whole or not at all: a full disk, a limit, a folder that may not be written.
 #include "multihead/io/durable_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -100,6 +101,32 @@ TEST(DurableFile, RefusesPlacesThatAreNone) {
   std::filesystem::create_directory(folder / "taken");
   expect_refused(refusal_of([&] { write_durably(folder / "taken", "x"); }), folder / "taken", "Is a directory");
   EXPECT_EQ(folder.files(), 1u);
+}
+
+TEST(DurableFile, WhatIsNoFileStaysWhatItIs) {
+  const TemporaryFolder folder;
+  const std::string pipe = folder / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  EXPECT_NO_THROW(check_writable_file(pipe));
+  write_durably(pipe, "text");
+  char read_back[8] = {};
+  EXPECT_EQ(read(reader, read_back, sizeof read_back), 4);
+  EXPECT_STREQ(read_back, "text");
+  close(reader);
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_EQ(folder.files(), 1u);
+}
+
+TEST(DurableFile, ALinkStaysOneAndItsFileIsReplaced) {
+  const TemporaryFolder folder;
+  make_folder(folder / "below");
+  put_text(folder / "below/file", "old");
+  std::filesystem::create_symlink("below/file", folder / "link");
+  write_durably(folder / "link", "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(text_of(folder / "below/file"), "new");
 }
 
 TEST(DurableFile, WhatCannotBeWrittenIsToldWithoutWriting) {
