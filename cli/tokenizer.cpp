@@ -94,7 +94,7 @@ int train(VocabularyChoice choice) {
     choice.options.progress = [&](int64_t done, int64_t total) { progress.at(done, total, "merging"); };
     tokenizer = train_bpe(texts, choice.options);
   }
-  tokenizer.save(choice.out);
+  write_durably(choice.out, tokenizer.json());
   fmt::print(stderr, "{}: {} tokens from {} texts in {:.2f} s\n", choice.out, tokenizer.size(), texts.size(),
              std::chrono::duration<double>(Clock::now() - start).count());
   return kDone;

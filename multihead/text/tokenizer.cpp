@@ -49,7 +49,11 @@ std::string Tokenizer::json() const { return detail::write_tokenizer_json(state(
 
 void Tokenizer::save(const std::string& path) const {
   const std::string text = json();
-  const std::string part = path + ".part";
+  std::error_code none;
+  const std::filesystem::file_status there = std::filesystem::status(path, none);
+  // A file renamed over a pipe or /dev/null would take its place.
+  const bool device = std::filesystem::exists(there) && !std::filesystem::is_regular_file(there);
+  const std::string part = device ? path : path + ".part";
   std::ofstream file(part, std::ios::binary | std::ios::trunc);
   if (!file) fail(ErrorKind::io, "tokenizer: cannot write '{}': {}", part, std::strerror(errno));
   file << text;
@@ -57,9 +61,10 @@ void Tokenizer::save(const std::string& path) const {
   std::error_code error;
   if (!file) {
     const int cause = errno;
-    std::filesystem::remove(part, error);
+    if (!device) std::filesystem::remove(part, error);
     fail(ErrorKind::io, "tokenizer: cannot write '{}': {}", path, std::strerror(cause));
   }
+  if (device) return;
   std::filesystem::rename(part, path, error);
   if (!error) return;
   std::error_code ignored;

@@ -98,7 +98,7 @@ Run::Run(const TrainRequest& request) : request_(request), config_(request.confi
 void Run::begin_folder() {
   make_folder(folder_);
   write_durably(folder_ + "/config.toml", state_.config);
-  corpus_.tokenizer.save(folder_ + "/tokenizer.json");
+  write_durably(folder_ + "/tokenizer.json", corpus_.tokenizer.json());
 }
 
 void Run::resume() {

@@ -1,6 +1,10 @@
 // tokenizer.json: what is refused and in which words, and how a file is replaced.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -163,6 +167,21 @@ TEST(TokenizerFile, SavedAndLoadedIsTheSame) {
   EXPECT_EQ(again.json(), tokenizer.json());
   EXPECT_EQ(again.encode("the dog"), tokenizer.encode("the dog"));
   EXPECT_EQ(folder.files(), 1u);
+}
+
+TEST(TokenizerFile, SavedToAPipeItGoesThroughIt) {
+  const TemporaryFolder folder;
+  const std::string pipe = folder / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  const Tokenizer tokenizer = train_bpe({"a"}, {.vocabulary = 261});
+  tokenizer.save(pipe);
+  std::string text(1 << 16, 0);
+  text.resize(static_cast<size_t>(std::max<ssize_t>(0, read(reader, text.data(), text.size()))));
+  close(reader);
+  EXPECT_EQ(text, tokenizer.json());
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
 }
 
 TEST(TokenizerFile, AFileThatCannotBeReadOrWrittenIsNamed) {
