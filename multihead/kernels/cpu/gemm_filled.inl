@@ -169,7 +169,7 @@ inline bool is_half_empty(const View& x) {
 inline bool multiply_without_zeros(const GemmArgs& args) {
   const int64_t m = args.a.size[0];
   const Panels panels{args.n, args.k};
-  if (m < 2 * kFilledRows || args.n < 2 * kPanelWidth || args.k < kBlockDepth || panels.words() * 4 > kPackBytes) return false;
+  if (m < 2 * kFilledRows || args.n < 2 * kPanelWidth || panels.words() * 4 > kPackBytes) return false;
   Scratch scratch;
   const auto* w = static_cast<const float*>(args.packed);
   if (!w) {
@@ -201,6 +201,7 @@ inline View transposed(const View& x) {
 
 // The product, where a or w is one for this file; false where it was left undone. By the zeros of w: yᵀ = wᵀ · aᵀ.
 inline bool gemm_filled(const GemmArgs& args) {
+  if (smaller(args.a.size[0], args.n) < 2 * kPanelWidth || args.k < kBlockDepth) return false;
   if (is_half_empty(args.a)) return multiply_without_zeros(args);
   const bool plain = !args.bias && !args.residual && args.activation == Activation::none && args.y.dtype == DType::f32;
   if (args.packed || !plain || !is_half_empty(args.w)) return false;

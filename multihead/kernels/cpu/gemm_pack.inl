@@ -68,10 +68,18 @@ void pack_rows(const Lines<T>& in, int64_t depth, int64_t count, int64_t width, 
   pack_one_by_one(in, depth, 0, line, count, width, out);
 }
 
+// Steps of f32 that are asked for ahead where lines lie side by side: runs of two or three cache lines, a row of memory
+// apart, which the core does not foresee (Zen 4: 3 % of dyᵀ · x; 8 to 32 steps the same).
+constexpr int64_t kPackAhead = 16;
+HWY_INLINE void ask_line_pieces(const float* at, int64_t bytes) {
+  for (int64_t byte = 0; byte < bytes; byte += 64) __builtin_prefetch(reinterpret_cast<const char*>(at) + byte);
+}
+
 HWY_INLINE void pack_columns(const Lines<float>& in, int64_t depth, int64_t count, int64_t width, uint32_t* out) {
   const int64_t whole = count / kLanes * kLanes;
   for (int64_t k = 0; k < depth; ++k) {
     const float* from = in(k, 0);
+    ask_line_pieces(in(k + kPackAhead, 0), count * 4);
     float* to = reinterpret_cast<float*>(out + k * width);
     for (int64_t c = 0; c < whole; c += kLanes) hn::StoreU(hn::LoadU(f32, from + c), f32, to + c);
     for (int64_t c = whole; c < count; ++c) to[c] = from[c];
@@ -126,9 +134,11 @@ void pack_column_groups(const Lines<T>& in, int64_t depth, int64_t groups, uint3
   const int64_t words = steps_of<T>(depth) * kTileRows, whole = depth * static_cast<int64_t>(sizeof(T)) / 4;
   for (int64_t first = 0; first < groups; first += 4) {
     const int64_t last = smaller(groups, first + 4);
-    for (int64_t s = 0; s < whole; ++s)
+    for (int64_t s = 0; s < whole; ++s) {
+      if constexpr (sizeof(T) == 4) ask_line_pieces(in(s + kPackAhead, first * kTileRows), (last - first) * kTileRows * 4);
       for (int64_t g = first; g < last; ++g)
         copy_step({in(0, g * kTileRows), in.along_k, 1}, s, out + g * words + s * kTileRows);
+    }
     for (int64_t g = first; g < last; ++g)
       pack_one_by_one(Lines<T>{in(0, g * kTileRows), in.along_k, 1}, depth, whole, 0, kTileRows, kTileRows, out + g * words);
   }
