@@ -20,13 +20,14 @@ struct ActivationForwardArgs {
   Activation kind = Activation::none;
 };
 
-// dx = dy · f'(x); f' of relu at 0 is 0. dx may be dy.
+// dx = scale · dy · f'(x); f' of relu at 0 is 0. dx may be dy.
 struct ActivationBackwardArgs {
   const void *x = nullptr, *dy = nullptr;
   void* dx = nullptr;
   DType type = DType::f32;
   int64_t count = 0;
   Activation kind = Activation::none;
+  float scale = 1;
 };
 
 // x (R, 2F) holds a and b side by side: y = f(a) · b, y (R, F). Rows of one float type with a unit last stride.

@@ -12,7 +12,7 @@ namespace mh::kernels {
 // word, its high word, 0, 0): of the four words, halves i % 8 in order, low halves first. The derivative with respect
 // to x is the same map of dy without a residual.
 struct DropoutArgs {
-  const void* x = nullptr;
+  const void* x = nullptr;  // may be y where the types are the same
   DType x_type = DType::f32;
   const void* residual = nullptr;  // of y's type, or null: 0; may be y
   void* y = nullptr;

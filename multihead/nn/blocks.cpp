@@ -68,8 +68,10 @@ FeedForward::FeedForward(const Params& at, const BlockOptions& options)
 
 Tensor FeedForward::add_to(const Tensor& residual, const Tensor& x, Pass& pass) const {
   const Activation kind = activation_of(options_.middle);
-  const Tensor middle = is_gated(options_.middle) ? gated(linear1_(x), kind) : linear1_(x, {.activation = kind});
-  return linear2_.add_to(residual, dropout(middle, pass.dropout(options_.dropout)), options_.dropout, pass);
+  const DropoutOptions drop = pass.dropout(options_.dropout);
+  const Tensor middle = is_gated(options_.middle) ? dropout(gated(linear1_(x), kind), drop)
+                                                  : linear1_(x, {.activation = kind, .dropout = drop});
+  return linear2_.add_to(residual, middle, options_.dropout, pass);
 }
 
 void FeedForward::pack(DType compute) {

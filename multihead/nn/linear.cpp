@@ -19,20 +19,22 @@ Tensor Linear::product(const Tensor& x, const LinearOptions& options) const {
   };
   LinearOptions all = options;
   if (bias_ != nullptr) all.bias = part(bias_->value, part_.bias_begin);
-  if (sparse_ && x.dtype() == DType::f32 && all.activation == Activation::none &&
+  if (sparse_ && x.dtype() == DType::f32 && all.activation == Activation::none && all.dropout.p == 0 &&
       all.result.value_or(DType::f32) == DType::f32 && !recording({x, weight_->value, all.residual})) {
     return sparse_linear(x, sparse_, all.bias, all.residual);
   }
   if (packed_ && packed_.dtype() == x.dtype() && !recording({x, weight_->value, all.residual})) {
-    return matmul(x, packed_,
-                  {.bias = all.bias, .residual = all.residual, .activation = all.activation, .result = all.result});
+    return dropout(
+        matmul(x, packed_,
+               {.bias = all.bias, .residual = all.residual, .activation = all.activation, .result = all.result}),
+        all.dropout);
   }
   if (x.dtype() != DType::f32 && weight_->copy) all.copy = weight_->copy.slice(0, part_.begin, part_.end);
   return linear(x, part(weight_->value, part_.begin), all);
 }
 
 Tensor Linear::operator()(const Tensor& x, const Tail& tail) const {
-  return product(x, {.activation = tail.activation, .result = tail.result});
+  return product(x, {.activation = tail.activation, .dropout = tail.dropout, .result = tail.result});
 }
 
 Tensor Linear::add_to(const Tensor& residual, const Tensor& x, float dropout, Pass& pass) const {

@@ -23,6 +23,7 @@ class Linear {
   struct Tail {
     Activation activation = Activation::none;
     std::optional<DType> result{};  // the type of x where not given
+    DropoutOptions dropout{};
   };
   Tensor operator()(const Tensor& x, const Tail& tail) const;
   Tensor operator()(const Tensor& x) const { return (*this)(x, Tail{}); }

@@ -5,6 +5,7 @@
 
 #include "multihead/autograd/tape.h"
 #include "multihead/kernels/cpu/dispatch.h"
+#include "multihead/ops/dropout_run.h"
 #include "multihead/ops/rows.h"
 
 namespace mh {
@@ -16,23 +17,33 @@ uint32_t threshold_of(std::string_view op, float p) {
   return static_cast<uint32_t>(std::lround(static_cast<double>(p) * 65536));
 }
 
-// residual + dropout(x) in `result`; an empty residual counts as 0.
-Tensor run(const Tensor& x, const Tensor& residual, DType result, uint32_t threshold, uint64_t seed) {
-  const Tensor from = detail::dense(x), onto = residual ? detail::dense(residual) : Tensor();
-  const Tensor y = empty(x.shape(), result);
-  if (y.count() == 0) return y;
-  kernels::cpu().dropout({.x = from.view().data,
+// y = residual + dropout(x), all contiguous; an empty residual counts as 0.
+void run_into(const Tensor& y, const Tensor& x, const Tensor& residual, uint32_t threshold, uint64_t seed) {
+  if (y.count() == 0) return;
+  kernels::cpu().dropout({.x = x.view().data,
                           .x_type = x.dtype(),
-                          .residual = onto ? onto.view().data : nullptr,
+                          .residual = residual ? residual.view().data : nullptr,
                           .y = y.view().data,
-                          .y_type = result,
+                          .y_type = y.dtype(),
                           .count = y.count(),
                           .threshold = threshold,
                           .seed = seed});
+}
+
+Tensor run(const Tensor& x, const Tensor& residual, DType result, uint32_t threshold, uint64_t seed) {
+  const Tensor y = empty(x.shape(), result);
+  run_into(y, detail::dense(x), residual ? detail::dense(residual) : Tensor(), threshold, seed);
   return y;
 }
 
 }  // namespace
+
+float detail::drop_in_place(std::string_view op, const Tensor& x, const DropoutOptions& options) {
+  const uint32_t threshold = threshold_of(op, options.p);
+  if (threshold == 0) return 1;
+  run_into(x, x, {}, threshold, options.seed);
+  return threshold >= 65536 ? 0.0F : 65536.0F / (65536.0F - static_cast<float>(threshold));
+}
 
 Tensor dropout(const Tensor& x, const DropoutOptions& options) {
   detail::check_float("dropout", "x", x);

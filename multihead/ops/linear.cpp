@@ -3,6 +3,7 @@
 
 #include "multihead/autograd/tape.h"
 #include "multihead/kernels/cpu/dispatch.h"
+#include "multihead/ops/dropout_run.h"
 #include "multihead/ops/elementwise.h"
 #include "multihead/ops/elementwise_run.h"
 #include "multihead/ops/rows.h"
@@ -16,6 +17,9 @@ void check_call(const Tensor& x, const Tensor& w, const LinearOptions& options) 
         "linear: the rows of x do not fit w; expected x (…, K) and w (N, K); x is {}, w is {}", x.shape(), w.shape());
   check(!(options.residual && options.activation != Activation::none),
         "linear: both a residual and an activation; expected one of them; x is {}, w is {}", x.shape(), w.shape());
+  check(!(options.residual && options.dropout.p > 0),
+        "linear: both a residual and dropout; expected one of them, or dropout_add; x is {}, w is {}", x.shape(),
+        w.shape());
   check(!options.copy || (options.copy.shape() == w.shape() && options.copy.dtype() == x.dtype()),
         "linear: the copy of w is {} {}; expected {} {}", name(options.copy.dtype()), options.copy.shape(),
         name(x.dtype()), w.shape());
@@ -30,6 +34,7 @@ struct Saved {
   Tensor x, w;     // as the products read them
   Tensor decides;  // what the activation's derivative is taken of, or empty
   Activation activation;
+  float kept;  // what dropout multiplied the elements that it kept by
   bool has_bias, has_residual;
   bool wants_x;
 };
@@ -38,7 +43,7 @@ Tensor column_sums(const Tensor& rows) {
   return detail::run_reduce(rows, {true, false}, false).reshape({rows.size(1)});
 }
 
-// dy · f'(decides), in the type of dy. relu may be decided by its result.
+// kept · dy · f'(decides), in the type of dy. relu may be decided by its result, and with it dropout.
 Tensor through_activation(const Saved& saved, const Tensor& dy) {
   const Tensor dz = empty(dy.shape(), dy.dtype());
   const Tensor from = detail::dense(saved.decides), d = detail::dense(dy);
@@ -47,7 +52,8 @@ Tensor through_activation(const Saved& saved, const Tensor& dy) {
                                       .dx = dz.view().data,
                                       .type = dy.dtype(),
                                       .count = dz.count(),
-                                      .kind = detail::kernel_activation("linear", saved.activation)});
+                                      .kind = detail::kernel_activation("linear", saved.activation),
+                                      .scale = saved.kept});
   return dz;
 }
 
@@ -68,6 +74,11 @@ Grads backward(const Saved& saved, const Tensor& dy) {
 
 Tensor linear(const Tensor& x, const Tensor& w, const LinearOptions& options) {
   check_call(x, w, options);
+  if (options.dropout.p > 0 && options.activation != Activation::relu) {
+    LinearOptions whole = options;
+    whole.dropout = {};
+    return dropout(linear(x, w, whole), options.dropout);
+  }
   const bool records = recording({x, w, options.bias, options.residual});
   const bool smooth = options.activation != Activation::none && options.activation != Activation::relu;
   const Tensor weights = readable(x, w, options);
@@ -80,12 +91,14 @@ Tensor linear(const Tensor& x, const Tensor& w, const LinearOptions& options) {
                            .activation = apart ? Activation::none : options.activation,
                            .result = options.result});
   const Tensor y = apart ? activation(z, options.activation) : z;
+  const float kept = detail::drop_in_place("linear", y, options.dropout);
   if (!records) return y;
 
   Saved saved{.x = x.detach(),
               .w = weights,
               .decides = options.activation == Activation::none ? Tensor() : z,
               .activation = options.activation,
+              .kept = kept,
               .has_bias = static_cast<bool>(options.bias),
               .has_residual = static_cast<bool>(options.residual),
               .wants_x = x.trace() != 0};

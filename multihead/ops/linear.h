@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "multihead/ops/dropout.h"
 #include "multihead/ops/matmul.h"
 #include "multihead/tensor/tensor.h"
 
@@ -10,17 +11,19 @@ namespace mh {
 
 struct LinearOptions {
   Tensor bias{};      // f32 (N)
-  Tensor residual{};  // the shape and type of the result; not together with an activation
+  Tensor residual{};  // the shape and type of the result; not together with an activation or dropout
   Activation activation = Activation::none;
+  DropoutOptions dropout{};
   std::optional<DType> result{};  // f32 or bf16; the type of x where not given
   // w in the type of x, where that is bf16 and w f32: what the products read. Made of w at every call where not given.
   Tensor copy{};
 };
 
-// y = activation(x · wᵀ + bias) + residual, x (…, K) f32 or bf16, w (N, K), y (…, N).
-// A row has the same bits alone or in a batch.
+// y = dropout(activation(x · wᵀ + bias)) + residual, x (…, K) f32 or bf16, w (N, K), y (…, N).
+// Without dropout a row has the same bits alone or in a batch.
 // Gradient: dx in the type of x; dw, dbias in f32 (dw = dyᵀ · x, summed over rows in one order); saves x, w, and y
-// (relu) or x · wᵀ + bias (gelu). Throws: invalid_argument, unsupported; one sentence with the shapes.
+// (relu, which also tells what was dropped) or x · wᵀ + bias (gelu). Throws: invalid_argument, unsupported; one
+// sentence with the shapes.
 Tensor linear(const Tensor& x, const Tensor& w, const LinearOptions& options = {});
 
 }  // namespace mh

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
+#include <vector>
 
 #include "multihead/autograd/tape.h"
 
@@ -100,10 +102,49 @@ TEST(Linear, Bf16RowsReadARoundedCopyAndGiveF32Gradients) {
   }
 }
 
+// The bits of y and of all gradients, one behind the other.
+std::vector<float> all_bits(const Tensor& x, const Tensor& w, const Tensor& bias,
+                            const std::function<Tensor(const Tensor&, const Tensor&, const Tensor&)>& f) {
+  const Tensor px = parameter(x), pw = parameter(w), pb = parameter(bias);
+  Tape tape;
+  const Tensor y = f(px, pw, pb);
+  Gradients gradients;
+  tape.backward({y}, {randn(y.shape(), 9, y.dtype())}, gradients);
+  std::vector<float> out;
+  for (const Tensor& t : {y, gradients.of(px), gradients.of(pw), gradients.of(pb)}) {
+    const Tensor values = t.detach().to(DType::f32).contiguous();
+    out.insert(out.end(), values.data<float>(), values.data<float>() + values.count());
+  }
+  return out;
+}
+
+TEST(Linear, DropoutHasTheBitsOfDropoutBehindIt) {
+  for (const DType type : {DType::f32, DType::bf16}) {
+    const Tensor x = randn({9, 40}, 1).to(type), w = randn({37, 40}, 2), bias = randn({37}, 3);
+    for (const Activation kind : {Activation::none, Activation::relu, Activation::gelu}) {
+      for (const float p : {0.0F, 0.3F, 1.0F}) {
+        const DropoutOptions drop{.p = p, .seed = 5};
+        const auto fused = all_bits(x, w, bias, [&](const Tensor& a, const Tensor& b, const Tensor& c) {
+          return linear(a, b, {.bias = c, .activation = kind, .dropout = drop});
+        });
+        const auto apart = all_bits(x, w, bias, [&](const Tensor& a, const Tensor& b, const Tensor& c) {
+          return dropout(linear(a, b, {.bias = c, .activation = kind}), drop);
+        });
+        EXPECT_EQ(fused, apart) << name(type) << " " << static_cast<int>(kind) << " p " << p;
+        if (kind != Activation::relu) continue;
+        const Tensor y = linear(x, w, {.bias = bias, .activation = kind, .dropout = drop}).to(DType::f32);  // no tape
+        for (int64_t i = 0; i < y.count(); ++i) EXPECT_EQ(y.data<float>()[i], fused[static_cast<size_t>(i)]);
+      }
+    }
+  }
+}
+
 TEST(Linear, RefusesWhatDoesNotFit) {
   const Tensor x = randn({2, 8}, 1), w = randn({4, 8}, 2);
   EXPECT_THROW(linear(x, randn({4, 7}, 1)), Error);
   EXPECT_THROW(linear(x, w, {.residual = randn({2, 4}, 1), .activation = Activation::relu}), Error);
+  EXPECT_THROW(linear(x, w, {.residual = randn({2, 4}, 1), .dropout = {.p = 0.1F}}), Error);
+  EXPECT_THROW(linear(x, w, {.activation = Activation::relu, .dropout = {.p = 1.5F}}), Error);
   EXPECT_THROW(linear(x, w, {.bias = randn({5}, 1)}), Error);
   EXPECT_THROW(linear(x.to(DType::bf16), w, {.copy = randn({4, 7}, 1).to(DType::bf16)}), Error);
 }

@@ -35,10 +35,12 @@ void activation_backward(const ActivationBackwardArgs& args) {
   with_float(args.type, [&]<class T>(Of<T>) {
     const T *x = static_cast<const T*>(args.x), *dy = static_cast<const T*>(args.dy);
     T* dx = static_cast<T*>(args.dx);
+    const V scale = hn::Set(f32, args.scale);
     with_kind(args.kind, [&]<class K>(K) {
       for_pieces(args.count, [&](int64_t begin, int64_t count) {
         for_vectors(count, [&](int64_t at, auto extent) {
-          put(hn::Mul(get(dy + begin + at, extent), activate_slope(K::value, get(x + begin + at, extent))), dx + begin + at, extent);
+          const V d = hn::Mul(get(dy + begin + at, extent), scale);
+          put(hn::Mul(d, activate_slope(K::value, get(x + begin + at, extent))), dx + begin + at, extent);
         });
       });
     });
