@@ -107,7 +107,7 @@ inline void place_span(const TileGradPlan& plan, int64_t n, int64_t head, int64_
   }
 }
 
-// Asks for the rows of a whole span; one that ends before it reads on into what follows, which asking forgives.
+// Asks for the rows of a span; it is not the last one, so all of them are there.
 inline void ask_for_span(const TileGradPlan& plan, int64_t n, int64_t head, int64_t number) {
   const AttentionBackwardArgs& a = plan.base.a;
   const Sequence& s = a.sequences.data[n];
