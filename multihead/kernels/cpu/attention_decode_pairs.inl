@@ -12,7 +12,9 @@ HWY_INLINE void load_parts(const Pair* p, V (&parts)[1]) { parts[0] = hn::LoadU(
 
 inline void query_pairs(const View& q, int64_t at, const RowShape& shape, float* to) {
   const bf16* from = static_cast<const bf16*>(q.data) + at;
-  for (int64_t d = 0; d < shape.width; ++d) memcpy(to + place_of(shape, d), from + 2 * d, sizeof(Pair));
+  const int64_t first = in_place(shape);
+  memcpy(to, from, static_cast<size_t>(first) * sizeof(Pair));
+  for (int64_t d = first; d < shape.width; ++d) memcpy(to + place_of(shape, d), from + 2 * d, sizeof(Pair));
 }
 
 template <>
