@@ -2,6 +2,7 @@
 import concurrent.futures
 import doctest
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -231,6 +232,8 @@ REFUSED = {
     "types": (dict(key=torch.randn(2, 3, 5, 8).bfloat16()), ValueError, "bf16"),
     "double": (dict(query=torch.randn(2, 3, 5, 8).double()), NotImplementedError, "float64"),
     "device": (dict(query=torch.randn(2, 3, 5, 8, device="meta")), NotImplementedError, "meta"),
+    "no tensor": (dict(query=np.zeros((2, 3, 5, 8), np.float32)), TypeError, "query is a ndarray; expected a torch.Tensor"),
+    "no key": (dict(key=None), TypeError, "key is a NoneType"),
     "wide heads": (dict(query=torch.randn(1, 1, 2, 600), key=torch.randn(1, 1, 2, 600)), NotImplementedError, "600"),
 }
 

@@ -208,6 +208,9 @@ def scaled_dot_product_attention(
         o = _core.plain_attention(query, key, value, attn_mask, is_causal, scale, enable_gqa, _grad_enabled())
         if o is not None:
             return o
+    for name, x in (("query", query), ("key", key), ("value", value), ("attn_mask", attn_mask)):
+        if not isinstance(x, Tensor) and (x is not None or name != "attn_mask"):
+            raise TypeError(f"scaled_dot_product_attention: {name} is a {type(x).__name__}; expected a torch.Tensor")
     if _autocast("cpu"):
         query, key, value, attn_mask = _lowered(query, key, value, attn_mask)
     reason = why_not(query, key, value, attn_mask)
