@@ -55,7 +55,7 @@ int train_model(TrainRequest request, TrainView& view) {
     return kStopped;
   }
   fmt::print(
-      "trained {} steps{}: {}\n", grouped(outcome.steps),
+      "trained {} steps{}; to use it: multihead translate {}\n", grouped(outcome.steps),
       request.config.data.valid.empty() ? "" : fmt::format(", best validation loss {:.4f}", outcome.best_validation),
       outcome.folder);
   return kDone;

@@ -44,7 +44,8 @@ TEST_F(Train, LeavesAModelFolder) {
   const Ran ran = train();
   EXPECT_EQ(ran.code, 0) << ran.out;
   expect_parts(ran, {"machine ", " parameters: width 16", "120 pairs", "validation  2 pairs", "1 of 6 steps: loss ",
-                     "6 of 6 steps", "step 6: validation loss", "saved ", "trained 6 steps, best validation loss"});
+                     "6 of 6 steps", "step 6: validation loss", "saved ", "trained 6 steps, best validation loss",
+                     "; to use it: multihead translate " + (folder_ / "out")});
   for (const char* name : {"model.safetensors", "tokenizer.json", "config.toml", "metrics.jsonl", "checkpoints"})
     EXPECT_TRUE(has(std::string("out/") + name)) << name;
   EXPECT_EQ(ran.out.find('\r'), std::string::npos);  // no bar: this is no terminal
