@@ -47,6 +47,18 @@ TEST(Tape, shared_memory_of_two_gradients_is_not_added_to) {
   EXPECT_EQ(tape.backward(sum(y)).of(w).item({0}), 3);
 }
 
+TEST(Tape, what_the_loss_does_not_come_from_is_passed_over) {
+  const Tensor w = parameter(full({2}, 1));
+  Tape tape;
+  int calls = 0;
+  record("aside", w.detach().clone(), {w}, [&](const Tensor& dy) {
+    ++calls;
+    return Grads{dy};
+  });
+  EXPECT_EQ(tape.backward(sum(times(w, 3))).of(w).item({0}), 3);
+  EXPECT_EQ(calls, 0);
+}
+
 TEST(Tape, nothing_is_recorded_without_a_tape_or_a_trace) {
   const Tensor w = parameter(full({2}, 1));
   EXPECT_EQ(times(w, 2).trace(), 0u);

@@ -96,6 +96,30 @@ TEST_P(TorchTransformer, OutputsAndGradientsAreTorchs) {
 
 INSTANTIATE_TEST_SUITE_P(Golden, TorchTransformer, testing::Values("transformer_pre_relu", "transformer_post_gelu"));
 
+TEST(FeedForward, DropsItsMiddleAndItsResultInTraining) {
+  // A middle of ones, handed through: what is left of a one was kept twice, and scaled twice.
+  const int64_t width = 64;
+  const Tensor identity = zeros({width, width});
+  for (int64_t i = 0; i < width; ++i) identity.data<float>()[i * width + i] = 1;
+  ParamStore store({{"linear1.weight", zeros({width, width})},
+                    {"linear1.bias", full({width}, 1)},
+                    {"linear2.weight", identity},
+                    {"linear2.bias", zeros({width})}});
+  const FeedForward layer(Params(store), {.width = width, .heads = 1, .feed_forward = width, .dropout = 0.5F});
+  const Tensor x = randn({32, width}, 1), nothing = zeros({32, width});
+  Pass training = Pass::training(1), inference = Pass::inference();
+  const Tensor dropped = layer.add_to(nothing, x, training), whole = layer.add_to(nothing, x, inference);
+  int64_t kept = 0;
+  for (int64_t n = 0; n < dropped.count(); ++n) {
+    const float value = dropped.data<float>()[n];
+    EXPECT_EQ(whole.data<float>()[n], 1);
+    EXPECT_TRUE(value == 0 || value == 4) << value;
+    kept += value != 0;
+  }
+  // A quarter of 2048, give or take five standard deviations.
+  EXPECT_NEAR(static_cast<double>(kept), 512, 98);
+}
+
 TEST(Encoder, CausalStackSeesNoLaterRows) {
   ParamStore store;
   const Encoder stack(Params(store), {.block = {.width = 8,

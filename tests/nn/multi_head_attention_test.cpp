@@ -1,6 +1,8 @@
 // The layer: PyTorch's weights give PyTorch's outputs and gradients; head masks; free widths; positions.
 #include "multihead/nn/multi_head_attention.h"
 
+#include <array>
+
 #include "multihead/ops/elementwise.h"
 #include "multihead/ops/embedding.h"
 #include "tests/nn/golden.h"
@@ -113,6 +115,32 @@ TEST(MultiHeadAttention, HeadMaskScalesHeadsAndHasAGradient) {
       EXPECT_NEAR(gradients.of(mask).item({b, h}), sum, 1e-4);
     }
   }
+}
+
+TEST(MultiHeadAttention, ARowOfTheHeadMaskBelongsToItsSequence) {
+  ParamStore store;
+  const MultiHeadAttention layer(Params(store), uneven());
+  const Tensor x = randn({8, 12}, 1), mask = randn({2, 4}, 2);
+  Pass pass = Pass::inference();
+  const Tensor all = layer(x, Sequences::of_lengths({3, 5}), pass, {.head_mask = mask});
+  for (const auto& [b, begin, end] : {std::array<int64_t, 3>{0, 0, 3}, {1, 3, 8}}) {
+    const Tensor alone = layer(x.slice(0, begin, end).clone(), Sequences::of_lengths({end - begin}), pass,
+                               {.head_mask = mask.slice(0, b, b + 1).clone().reshape({4})});
+    EXPECT_EQ(error_against(all.slice(0, begin, end), alone), 0) << "sequence " << b;
+  }
+}
+
+TEST(MultiHeadAttention, WeightsAreDroppedInTrainingAlone) {
+  ParamStore store;
+  MultiHeadAttentionOptions options = uneven();
+  options.dropout = 0.5;
+  const MultiHeadAttention layer(Params(store), options);
+  const Tensor x = randn({8, 12}, 1);
+  const Sequences at = Sequences::of_lengths({3, 5});
+  const auto outcome = [&](Pass pass) { return layer(x, at, pass); };
+  EXPECT_GT(error_against(outcome(Pass::training(1)), outcome(Pass::inference())), 0.1);
+  EXPECT_GT(error_against(outcome(Pass::training(1)), outcome(Pass::training(2))), 0.1);
+  EXPECT_EQ(error_against(outcome(Pass::training(1)), outcome(Pass::training(1))), 0);
 }
 
 TEST(MultiHeadAttention, RefusesSizesThatDoNotFit) {
