@@ -40,7 +40,7 @@ std::string join_missing(std::initializer_list<std::pair<bool, const char*>> fea
 std::string lacks_baseline() {
   return join_missing({{__builtin_cpu_supports("sse4.2"), "SSE4.2"}, {__builtin_cpu_supports("popcnt"), "POPCNT"}});
 }
-std::string lacks_avx2() {
+[[maybe_unused]] std::string lacks_avx2() {
   return join_missing({{__builtin_cpu_supports("avx2"), "AVX2"},
                        {__builtin_cpu_supports("fma"), "FMA"},
                        {__builtin_cpu_supports("f16c"), "F16C"},
@@ -56,21 +56,28 @@ std::string lacks_avx512() {
 }
 // On Intel's cores VDPBF16PS takes two cycles: half the products of FMA on widened numbers (84 against 172 GFLOP/s,
 // Sapphire Rapids). On Zen 4 two start in a cycle: twice those of FMA (235 against 117).
-std::string lacks_avx512_bf16() {
+[[maybe_unused]] std::string lacks_avx512_bf16() {
   if (!__builtin_cpu_supports("avx512bf16")) return "the CPU lacks AVX512_BF16";
   return __builtin_cpu_is("amd") ? "" : "FMA is faster than VDPBF16PS on this maker's cores";
 }
-std::string lacks_amx() {
+[[maybe_unused]] std::string lacks_amx() {
   const char* missing = amx_missing();
   return missing ? missing : "";
 }
 
+// A sanitized build leaves some out (MH_WITHOUT_RUNGS in CMakePresets.json).
 constexpr std::array kSteps = {
     Step{Rung::baseline, "baseline", baseline::refine, baseline::refine_rows, lacks_baseline},
+#if !defined(MH_WITHOUT_AVX2)
     Step{Rung::avx2, "avx2", avx2::refine, avx2::refine_rows, lacks_avx2},
+#endif
     Step{Rung::avx512, "avx512", avx512::refine, avx512::refine_rows, lacks_avx512},
+#if !defined(MH_WITHOUT_AVX512_BF16)
     Step{Rung::avx512_bf16, "avx512_bf16", avx512_bf16::refine, avx512_bf16::refine_rows, lacks_avx512_bf16, true},
+#endif
+#if !defined(MH_WITHOUT_AMX)
     Step{Rung::amx, "amx", amx::refine, nullptr, lacks_amx},
+#endif
 };
 #else
 constexpr std::array kSteps = {
@@ -126,8 +133,7 @@ size_t first_choice() {
     const auto named = rung_named(wish);
     check(named.has_value(),
           "MH_CPU_ISA: no rung is named '{}'; expected one of baseline, avx2, avx512, avx512_bf16, amx, neon", wish);
-    const size_t wanted = all.index(*named);
-    while (top > 0 && (top > wanted || !all.usable(top))) --top;
+    while (top > 0 && (kSteps[top].rung > *named || !all.usable(top))) --top;
   }
   return top;
 }
