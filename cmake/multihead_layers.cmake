@@ -48,6 +48,13 @@ function(mh_isa layer rung)
   if(MH_SANITIZE)
     set(optimise -O1 -fno-sanitize-address-use-after-scope -fno-sanitize=null,pointer-overflow)
   endif()
+  # No rung calls fmt: seen as in the release build, the package's are the same to a compiler's cache.
+  if(MH_PYTHON)
+    list(APPEND optimise -UFMT_HEADER_ONLY -DFMT_SHARED)
+  endif()
+  if(MH_RUNG_LAUNCHER AND NOT MH_SANITIZE)
+    set_target_properties(mh_${layer} PROPERTIES CXX_COMPILER_LAUNCHER ${MH_RUNG_LAUNCHER})
+  endif()
   set(source ${CMAKE_CURRENT_SOURCE_DIR}/isa_${rung}.cpp)
   target_sources(mh_${layer} PRIVATE ${source})
   set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
