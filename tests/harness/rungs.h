@@ -39,7 +39,7 @@ class Scope {
 // MH_TEST_SCALE where that is set.
 int64_t cases(int64_t usual);
 
-// What runs on one thread takes a few of its sizes only where races are looked for.
+// What runs on one thread, as references do, takes a few of its sizes or types only where races are looked for.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr bool kLooksForRaces = true;
 #else

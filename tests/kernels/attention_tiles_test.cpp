@@ -78,6 +78,7 @@ std::vector<AttentionCase> tile_cases() {
 
 TEST(TileAttention, KeepsTheAccuracyRule) {
   for (const AttentionCase& c : tile_cases()) {
+    if (harness::kLooksForRaces && c.seed % 4 != 0) continue;
     const JudgedCase judged(c);
     for (const harness::Step& kind : kinds_of_tiles()) {
       const harness::Scope scope(kind);
