@@ -41,10 +41,31 @@ struct Finish {
   }
 };
 
+// N whole vectors of columns, no residual, no activation but relu: what most products of a training step end with, with
+// nothing decided for each vector.
+template <class Y, int N>
+HWY_INLINE void finish_plain(const GemmArgs& args, const float* sums, int64_t width, int64_t row, int64_t rows, int64_t column) {
+  const V scale = hn::Set(f32, args.scale), least = hn::Set(f32, args.activation == Activation::relu ? 0.0f : kNone);
+  V bias[N];
+#pragma GCC unroll 3
+  for (int n = 0; n < N; ++n)
+    bias[n] = args.bias ? hn::LoadU(f32, static_cast<const float*>(args.bias.data) + column + n * kLanes) : hn::Zero(f32);
+  Y* y = static_cast<Y*>(args.y.data) + row * args.y.stride[0] + column;
+  for (int64_t r = 0; r < rows; ++r, sums += width, y += args.y.stride[0])
+#pragma GCC unroll 3
+    for (int n = 0; n < N; ++n) {
+      const V x = hn::MulAdd(hn::LoadU(f32, sums + n * kLanes), scale, bias[n]);
+      store_narrowed(hn::IfThenZeroElse(hn::Lt(x, least), x), y + n * kLanes);
+    }
+}
+
 // Rows [row, row + rows) and columns [column, column + columns) of y out of sums that lie `width` apart.
 template <class Y>
 void finish_rows(const GemmArgs& args, const float* sums, int64_t width, int64_t row, int64_t rows, int64_t column,
                  int64_t columns) {
+  const bool plain = !args.residual && (args.activation == Activation::none || args.activation == Activation::relu);
+  if (plain && columns == 3 * kLanes) return finish_plain<Y, 3>(args, sums, width, row, rows, column);
+  if (plain && columns == 2 * kLanes) return finish_plain<Y, 2>(args, sums, width, row, rows, column);
   const Finish<Y> finish(args, column, columns);
   for (int64_t r = 0; r < rows; ++r) finish.row(sums + r * width, row + r);
 }
