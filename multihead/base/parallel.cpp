@@ -80,14 +80,13 @@ void drop_pool_in_child() {
   inside_body() = false;
 }
 
-// Before there is a second thread: were it done with the first pool, a fork in that moment would leave the child with a lock
-// that nobody opens.
+// Before there is a second thread: were it done with the first pool, a fork in that moment would leave the child with a lock of
+// the C library, or of a sanitizer, that nobody opens.
 [[maybe_unused]] const int forks_are_told = pthread_atfork(nullptr, nullptr, drop_pool_in_child);
+[[maybe_unused]] const int pool_closes = std::atexit(close_pool);
 
 // Under pool_lock.
 Pool* open_pool() {
-  static bool closes_at_exit = false;
-  if (!closes_at_exit) closes_at_exit = std::atexit(close_pool) == 0;
   if (pool == nullptr && !pool_closed) pool = new Pool;
   return pool;
 }
