@@ -157,7 +157,7 @@ void JudgedCase::judge_empty_rows(const CaseOutputs& outputs, std::vector<std::s
 }
 
 bool same_bits(const Tensor& a, const Tensor& b) {
-  if (a.dtype() != b.dtype() || a.count() != b.count()) return false;
+  if (a.dtype() != b.dtype() || !(a.shape() == b.shape())) return false;
   const Tensor x = a.contiguous(), y = b.contiguous();
   return x.count() == 0 || std::memcmp(x.view().data, y.view().data, x.count() * size_of(x.dtype())) == 0;
 }

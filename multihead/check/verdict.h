@@ -50,7 +50,7 @@ class JudgedCase {
 
 // Names of the outputs whose bits differ.
 std::vector<std::string> differing(const CaseOutputs& a, const CaseOutputs& b);
-// Whether all elements of two tensors of one shape and type have the same bits.
+// Whether two tensors have one shape, one type and the same bits.
 bool same_bits(const Tensor& a, const Tensor& b);
 
 // One unit in the last place of x in the type.

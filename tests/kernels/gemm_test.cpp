@@ -11,84 +11,14 @@
 #include <vector>
 
 #include "multihead/base/parallel.h"
-#include "multihead/kernels/cpu/dispatch.h"
-#include "multihead/tensor/tensor.h"
+#include "multihead/check/verdict.h"
+#include "tests/kernels/gemm_call.h"
 
 namespace mh {
 namespace {
 
-using kernels::Activation;
-using kernels::GemmArgs;
-using kernels::Table;
-
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-struct Machine {
-  std::string name;
-  const Table* table;
-};
-
-// Every rung that runs here, and the software twin of the tiles.
-std::vector<Machine> machines() {
-  std::vector<Machine> all;
-  const kernels::Rung first = kernels::rung();
-  for (const kernels::RungStatus& status : kernels::rungs()) {
-    if (!status.usable) continue;
-    kernels::use_rung(status.rung);
-    all.push_back({std::string(kernels::cpu().rung), &kernels::cpu()});
-  }
-  kernels::use_rung(first);
-  if (const Table* twin = kernels::amx_twin()) all.push_back({"amx_twin", twin});
-  return all;
-}
-
-struct Product {
-  Tensor a{}, w{};
-  Tensor bias{}, residual{};
-  float scale = 1;
-  Activation activation = Activation::none;
-  DType result = DType::f32;
-
-  int64_t m() const { return a.size(0); }
-  int64_t k() const { return w.size(0); }
-  int64_t n() const { return w.size(1); }
-};
-
-Product make(int64_t m, int64_t n, int64_t k, DType type) {
-  return {.a = randn(Shape{m, k}, 1, type), .w = randn(Shape{k, n}, 2, type), .result = type};
-}
-
-enum class Weights { plain, packed };
-
-void run_into(const Machine& machine, const Product& p, Weights kind, const Tensor& y) {
-  GemmArgs args{.a = p.a.view(),
-                .w = p.w.view(),
-                .n = p.n(),
-                .k = p.k(),
-                .y = y.view(),
-                .scale = p.scale,
-                .activation = p.activation};
-  if (p.bias) args.bias = p.bias.view();
-  if (p.residual) args.residual = p.residual.view();
-  Tensor words;
-  if (kind == Weights::packed) {
-    int64_t bytes = -1;
-    machine.table->gemm_pack({.w = p.w.view(), .bytes = &bytes});
-    ASSERT_GE(bytes, p.w.count() * size_of(p.w.dtype()));
-    words = empty(Shape{bytes}, DType::u8);
-    machine.table->gemm_pack({.w = p.w.view(), .packed = words.data<uint8_t>()});
-    args.packed = words.data<uint8_t>();
-    args.w = {};
-  }
-  machine.table->gemm(args);
-}
-
-Tensor run(const Machine& machine, const Product& p, Weights kind) {
-  Tensor y = full(Shape{p.m(), p.n()}, 77, p.result);
-  run_into(machine, p, kind, y);
-  return y;
-}
 
 template <class Real>
 Real activate(Activation activation, Real x) {
@@ -165,12 +95,6 @@ struct Judge {
   double allowed;
 };
 
-bool same_bits(const Tensor& x, const Tensor& y) {
-  const Tensor a = x.contiguous(), b = y.contiguous();
-  return a.shape() == b.shape() &&
-         std::memcmp(a.view().data, b.view().data, static_cast<size_t>(a.count() * size_of(a.dtype()))) == 0;
-}
-
 std::string label(const Machine& machine, const Product& p) {
   return machine.name + " " + std::string(name(p.a.dtype())) + " " + std::to_string(p.m()) + " x " +
          std::to_string(p.n()) + " x " + std::to_string(p.k());
@@ -228,8 +152,7 @@ TEST(Gemm, OperandsInPiecesGiveTheSameBits) {
   }
 }
 
-// The same numbers in another order of memory.
-Tensor turned(const Tensor& x) { return x.transpose(0, 1).contiguous().transpose(0, 1); }
+// The same numbers in another order of memory: every third.
 Tensor spread(const Tensor& x) {
   const Tensor wide = full(Shape{x.size(0), x.size(1), 3}, kNan, x.dtype());
   const Tensor every_third = wide.select(2, 1);

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "multihead/check/verdict.h"
 #include "multihead/tensor/tensor.h"
 
 namespace mh::test {
@@ -43,12 +43,7 @@ inline double rms(const Tensor& t) {
   return std::sqrt(sum / std::max<double>(1, static_cast<double>(x.size())));
 }
 
-inline bool same_bits(const Tensor& a, const Tensor& b) {
-  if (!(a.shape() == b.shape()) || a.dtype() != b.dtype()) return false;
-  const Tensor x = a.contiguous(), y = b.contiguous();
-  return x.count() == 0 ||
-         std::memcmp(x.view().data, y.view().data, static_cast<size_t>(x.count() * size_of(x.dtype()))) == 0;
-}
+using mh::same_bits;
 
 // The sentence `call` refuses with, or "" where it does not.
 inline std::string refusal(const std::function<void()>& call) {

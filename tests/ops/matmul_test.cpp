@@ -4,20 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <string>
 
+#include "multihead/check/verdict.h"
 #include "multihead/kernels/cpu/dispatch.h"
 
 namespace mh {
 namespace {
-
-bool same_bits(const Tensor& x, const Tensor& y) {
-  const Tensor a = x.contiguous(), b = y.contiguous();
-  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
-         std::memcmp(a.view().data, b.view().data, static_cast<size_t>(a.count() * size_of(a.dtype()))) == 0;
-}
 
 std::string refusal(const std::function<void()>& call, ErrorKind kind = ErrorKind::invalid_argument) {
   try {
