@@ -1,4 +1,5 @@
-// What runs beside the products on tiles: the next block of w is asked for, and rows whose sums are whole go to y.
+// What runs beside the products on tiles: the next block of w is asked for, the next rows of a are brought near, and rows
+// whose sums are whole go to y.
 
 // 32 columns in the type of y, as store_narrowed rounds them.
 HWY_INLINE void store_columns(__m512 low, __m512 high, float* to) {
@@ -61,6 +62,8 @@ template <class Y>
 struct TileBeat {
   const char* next = nullptr;  // of w
   int64_t fetch = 0;           // bytes of it a step
+  const TileLeft* left = nullptr;
+  int64_t near_row = 0, near_step = 0, near_end = 0;  // of left, to be brought near
   const Finish<Y>* finish = nullptr;
   bool plain = false;
   PlainRows<Y> plain_rows;
@@ -70,6 +73,7 @@ struct TileBeat {
   HWY_INLINE void operator()() {
     for (int64_t at = 0; at < fetch; at += 64) __builtin_prefetch(next + at, 0, 2);
     next += fetch;
+    if (near_step < near_end) left->bring(near_row, near_step++);
     finish_some(each);
   }
   HWY_INLINE void finish_some(int64_t most) {
@@ -83,6 +87,13 @@ struct TileBeat {
     sums += count * kTileColumns;
     row += count;
     rows -= count;
+  }
+  // The next rows are those from `first` on, steps [step, end); what is left of those before them is brought now.
+  void bring(int64_t first, int64_t step, int64_t end) {
+    while (near_step < near_end) left->bring(near_row, near_step++);
+    near_row = first;
+    near_step = step;
+    near_end = end;
   }
   void take(const Finish<Y>& with, const float* whole_sums, int64_t first, int64_t count, int64_t steps) {
     finish_some(rows);

@@ -10,18 +10,56 @@ constexpr int64_t kTileStepWords = 2 * kTileFloats;
 
 inline int64_t tile_steps(int64_t k) { return (k + kTileDepth - 1) / kTileDepth; }
 
+// Up to 32 × 32 elements, `down` and `across` elements apart.
+struct TileSquare {
+  const bf16* at;
+  int64_t down, across, rows, columns;
+
+  TileSquare turned() const { return {at, across, down, columns, rows}; }
+  TileRows lines() const { return {reinterpret_cast<const uint16_t*>(at), down, rows, columns}; }
+};
+
+// Elements that lie apart both ways, one by one.
+inline TileSquare gather_square(const TileSquare& from, bf16* room) {
+  for (int64_t r = 0; r < from.rows; ++r)
+    for (int64_t c = 0; c < from.columns; ++c) room[32 * r + c] = from.at[r * from.down + c * from.across];
+  return {room, 32, 1, from.rows, from.columns};
+}
+
+// Asks for the 32 lines `rows` rows further on: runs of one line, a row of memory apart, which the core does not foresee.
+HWY_INLINE void ask_square(const TileRows& lines, int64_t rows) {
+#pragma GCC unroll 8
+  for (int64_t r = 0; r < 32; ++r) __builtin_prefetch(lines.at + (rows + r) * lines.stride, 0, 2);
+}
+
+// One step of a panel, w lying along its columns: `lines` are 32 of k, read whole.
+inline void pair_lines(const TileRows& lines, uint32_t* out) {
+  const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), last = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+  const bool whole = lines.whole(32, 0);
+  const __mmask32 lanes = lines.columns(0);
+  for (int64_t p = 0; p < 16; ++p) {
+    const __m512i early = whole ? lines.load_whole(2 * p, 0) : lines.load(2 * p, 0, lanes);
+    const __m512i late = whole ? lines.load_whole(2 * p + 1, 0) : lines.load(2 * p + 1, 0, lanes);
+    const __m512i low = _mm512_unpacklo_epi16(early, late), high = _mm512_unpackhi_epi16(early, late);
+    _mm512_store_si512(out + 16 * p, _mm512_permutex2var_epi64(low, first, high));
+    _mm512_store_si512(out + kTileFloats + 16 * p, _mm512_permutex2var_epi64(low, last, high));
+  }
+}
+
 // `steps` steps from k on of one panel of w.
 inline void pack_tile_steps(const View& w, int64_t depth, int64_t k, int64_t steps, int64_t column, int64_t columns,
                             uint32_t* out) {
-  for (int64_t s = 0; s < steps; ++s) {
-    for (int64_t half = 0; half < 2; ++half) {
-      uint32_t* tile = out + s * kTileStepWords + half * kTileFloats;
-      const int64_t begin = k + s * kTileDepth, rest = smaller(kTileDepth, depth - begin);
-      const int64_t first = column + 16 * half, count = larger(0, smaller(16, columns - 16 * half));
-      if (rest < kTileDepth || count == 0) memset(tile, 0, kTileBytes);
-      if (count == 0) continue;
-      const bf16* at = static_cast<const bf16*>(w.data) + begin * w.stride[0] + first * w.stride[1];
-      pack_words(Lines<bf16>{at, w.stride[0], w.stride[1]}, rest, count, 16, tile);
+  for (int64_t s = 0; s < steps; ++s, k += kTileDepth, out += kTileStepWords) {
+    const bf16* at = static_cast<const bf16*>(w.data) + k * w.stride[0] + column * w.stride[1];
+    const TileSquare square{at, w.stride[0], w.stride[1], smaller(kTileDepth, depth - k), columns};
+    if (square.across == 1) {
+      ask_square(square.lines(), kTileDepth);
+      pair_lines(square.lines(), out);
+    } else if (square.down == 1) {
+      pack_lanes_right(square.turned().lines(), out);
+    } else {
+      bf16 room[32 * 32];
+      pair_lines(gather_square(square, room).lines(), out);
     }
   }
 }
@@ -43,75 +81,75 @@ inline void pack_tile_panels(const View& w, const TilePanels& panels, int64_t fi
   });
 }
 
-// Rows of a for the tiles: those before `whole` at `rows`, the others, padded with zeros to 32, at `last`.
-struct TileLeft {
-  const char* rows;
-  int64_t apart;
-  int64_t whole;
-  const char* last;
-  int64_t last_apart;
+// Bytes between rows of a copy, an odd number of lines: a tile's rows then lie in as many sets of the first cache.
+inline int64_t copied_row_bytes(int64_t k) { return (tile_steps(k) | 1) * kTileRow; }
 
-  const char* at(int64_t row) const { return row < whole ? rows + row * apart : last + (row - whole) * last_apart; }
-  int64_t apart_at(int64_t row) const { return row < whole ? apart : last_apart; }
-};
-
-// Bytes between rows of a copy; a multiple of 4096 would put a tile's 16 rows into one set of the first cache.
-inline int64_t copied_row_bytes(int64_t k) {
-  const int64_t bytes = tile_steps(k) * kTileRow;
-  return bytes % 4096 == 0 ? bytes + kTileRow : bytes;
-}
-
-// 32 rows by 32 of k, where rows lie side by side and k `along_k` elements apart: whole lines of memory are read, their
-// even and odd places turned apart.
-HWY_INLINE void turn_left_square(const bf16* from, int64_t along_k, char* out, int64_t apart) {
+// 32 rows by 32 of k, where rows lie side by side: `lines` are those of k. Whole lines of memory are read, their even and
+// odd places turned apart.
+HWY_INLINE void turn_left_square(const TileRows& lines, char* out, int64_t apart) {
   __m512i even[16], odd[16];
+  if (lines.whole(32, 0)) {
 #pragma GCC unroll 16
-  for (int p = 0; p < 16; ++p) {
-    const bf16* at = from + 2 * p * along_k;
-    pair_rows(_mm512_loadu_si512(at), _mm512_loadu_si512(at + along_k), even[p], odd[p]);
+    for (int p = 0; p < 16; ++p) pair_rows(lines.load_whole(2 * p, 0), lines.load_whole(2 * p + 1, 0), even[p], odd[p]);
+  } else {
+    const __mmask32 lanes = lines.columns(0);
+#pragma GCC unroll 16
+    for (int p = 0; p < 16; ++p) pair_rows(lines.load(2 * p, 0, lanes), lines.load(2 * p + 1, 0, lanes), even[p], odd[p]);
   }
   transpose_words(even);
   transpose_words(odd);
 #pragma GCC unroll 16
   for (int r = 0; r < 16; ++r) {
-    _mm512_storeu_si512(out + 2 * r * apart, even[r]);
-    _mm512_storeu_si512(out + (2 * r + 1) * apart, odd[r]);
+    _mm512_store_si512(out + 2 * r * apart, even[r]);
+    _mm512_store_si512(out + (2 * r + 1) * apart, odd[r]);
   }
 }
 
-// Rows [first, first + 32) of a, zeros past the last one and past K.
-inline void copy_left_rows(const View& a, int64_t first, char* out, int64_t apart) {
-  const int64_t rows = smaller(32, a.size[0] - first), k = a.size[1], steps = tile_steps(k);
-  const bf16* from = static_cast<const bf16*>(a.data) + first * a.stride[0];
-  if (a.stride[1] == 1) {
-    for (int64_t r = 0; r < 32; ++r) {
-      const int64_t bytes = r < rows ? k * 2 : 0;
-      if (bytes > 0) memcpy(out + r * apart, from + r * a.stride[0], static_cast<size_t>(bytes));
-      memset(out + r * apart + bytes, 0, static_cast<size_t>(steps * kTileRow - bytes));
-    }
-    return;
-  }
-  for (int64_t s = 0; s < steps; ++s) {
-    const int64_t begin = s * kTileDepth, depth = smaller(kTileDepth, k - begin);
-    const bf16* at = from + begin * a.stride[1];
-    if (a.stride[0] == 1 && rows == 32 && depth == kTileDepth) {
-      turn_left_square(at, a.stride[1], out + s * kTileRow, apart);
-      continue;
-    }
-    for (int64_t row = 0; row < 32; row += 16) {
-      alignas(64) uint32_t words[kTileFloats] = {};
-      const int64_t count = larger(0, smaller(16, rows - row));
-      if (count > 0) pack_words(Lines<bf16>{at + row * a.stride[0], a.stride[1], a.stride[0]}, depth, count, 16, words);
-      turn_rows(f32, words, 64, 16, apart / 4, reinterpret_cast<uint32_t*>(out + row * apart) + s * 16);
-    }
-  }
+HWY_INLINE void copy_left_square(const TileRows& rows, char* out, int64_t apart) {
+  const __mmask32 lanes = rows.columns(0);
+  for (int64_t r = 0; r < 32; ++r) _mm512_store_si512(out + r * apart, rows.load(r, 0, lanes));
 }
 
-// Rows [first, first + count) of a: where they lie, or copied.
-inline TileLeft tile_left(const View& a, int64_t first, int64_t count, Scratch& scratch) {
-  const bool dense = a.stride[1] == 1 && a.size[1] % kTileDepth == 0 && (a.stride[0] > 0 || a.size[0] == 1);
-  const int64_t copied = copied_row_bytes(a.size[1]), whole = dense ? count / 32 * 32 : 0;
-  char* room = scratch.take<char>(round_up(count - whole, 32) * copied);
-  for (int64_t row = whole; row < count; row += 32) copy_left_rows(a, first + row, room + (row - whole) * copied, copied);
-  return {static_cast<const char*>(a.data) + first * a.stride[0] * 2, a.stride[0] * 2, whole, room, copied};
-}
+// Rows of a task for the tiles: where they lie if they fill tiles, else copied, with zeros past the last row and past K.
+// Each square of 32 rows and 32 of k is brought near before it is read.
+class TileLeft {
+ public:
+  TileLeft(const View& a, int64_t first, int64_t count, Scratch& scratch) : a_(a), first_(first), count_(count) {
+    const bool dense = a.stride[1] == 1 && a.size[1] % kTileDepth == 0 && (a.stride[0] > 0 || a.size[0] == 1);
+    whole_ = dense ? count / 32 * 32 : 0;
+    copied_ = copied_row_bytes(a.size[1]);
+    room_ = scratch.take<char>(round_up(count - whole_, 32) * copied_);
+  }
+
+  const char* at(int64_t row) const {
+    return row < whole_ ? reinterpret_cast<const char*>(element(row, 0)) : room_ + (row - whole_) * copied_;
+  }
+  int64_t apart_at(int64_t row) const { return row < whole_ ? a_.stride[0] * 2 : copied_; }
+
+  HWY_NOINLINE void bring(int64_t row, int64_t step) const {
+    const int64_t k = step * kTileDepth;
+    const TileSquare square{element(row, k), a_.stride[0], a_.stride[1], smaller(32, count_ - row),
+                            smaller(kTileDepth, a_.size[1] - k)};
+    if (row < whole_) return ask_square(square.lines(), 0);
+    char* out = room_ + (row - whole_) * copied_ + step * kTileRow;
+    if (square.across == 1) {
+      copy_left_square(square.lines(), out, copied_);
+    } else if (square.down == 1) {
+      ask_square(square.turned().lines(), kTileDepth);
+      turn_left_square(square.turned().lines(), out, copied_);
+    } else {
+      bf16 room[32 * 32];
+      copy_left_square(gather_square(square, room).lines(), out, copied_);
+    }
+  }
+
+ private:
+  const bf16* element(int64_t row, int64_t k) const {
+    return static_cast<const bf16*>(a_.data) + (first_ + row) * a_.stride[0] + k * a_.stride[1];
+  }
+
+  const View& a_;
+  const int64_t first_, count_;
+  int64_t whole_, copied_;
+  char* room_;
+};

@@ -56,13 +56,15 @@ template <class Tiles, class Y>
 class PanelTaskRun {
  public:
   PanelTaskRun(const GemmArgs& args, const TilePanels& panels, const PanelTask& task, const uint32_t* packed)
-      : args_(args), panels_(panels), task_(task), packed_(packed), left_(tile_left(args.a, task.row, task.rows, scratch_)) {
+      : args_(args), panels_(panels), task_(task), packed_(packed), left_(args.a, task.row, task.rows, scratch_) {
+    beat_.left = &left_;
     sums_ = scratch_.template take<float>((panels_first_ ? groups() * task.panels : in_parts() ? groups() : 1) * kBlock);
     if (!packed) room_ = scratch_.template take<uint32_t>(kTileSteps * kTileStepWords);
   }
 
   void run() {
     const int64_t blocks = larger(1, blocks_of_k());
+    beat_.bring(0, 0, smaller(kTileSteps, tile_steps(args_.k)));
     for (int64_t n = 0; n < blocks * task_.panels; ++n) {
       if (panels_first_) {
         multiply_panel(n % task_.panels, n / task_.panels * kTileSteps);
@@ -86,6 +88,13 @@ class PanelTaskRun {
     return sums_ + (panels_first_ ? p * groups() + group : in_parts() ? group : 0) * kBlock;
   }
 
+  // The first panel is the first to read a: the squares that come next are brought near beside its products.
+  void bring_next(int64_t r, int64_t step) {
+    const int64_t steps = tile_steps(args_.k);
+    if (r + 32 < task_.rows) return beat_.bring(r + 32, step, smaller(steps, step + kTileSteps));
+    beat_.bring(0, step + kTileSteps, smaller(steps, step + 2 * kTileSteps));
+  }
+
   void multiply_panel(int64_t p, int64_t step) {
     const int64_t panel = task_.panel + p, column = panel * kTileColumns, steps = tile_steps(args_.k);
     const int64_t some = smaller(kTileSteps, steps - step);
@@ -98,6 +107,7 @@ class PanelTaskRun {
     if (last) finish.begin(column, panels_.columns(panel));
     for (int64_t r = 0; r < task_.rows; r += 32) {
       const int64_t rows = smaller(32, task_.rows - r);
+      if (p == 0) bring_next(r, step);
       float* c = sums_of(p, r / 32);
       const char* a = left_.at(r) + step * kTileRow;
       if (rows > 16) {
