@@ -19,6 +19,7 @@ struct PlainRows {
   Y* y = nullptr;  // of the next row
   const Y* residual = nullptr;
   int64_t apart = 0, residual_apart = 0;
+  int64_t ahead = 0;  // elements from a row to the one that is asked for with it: of the block that is finished next
   const float* bias = nullptr;
   float scale = 1, least = 0;
 
@@ -53,6 +54,8 @@ struct PlainRows {
         residual += residual_apart;
       }
       store_columns(low, high, to);
+      __builtin_prefetch(to + ahead, 1);
+      if constexpr (sizeof(Y) == 4) __builtin_prefetch(to + ahead + 16, 1);
     }
     y = to;
   }

@@ -103,6 +103,7 @@ class PanelTaskRun {
     if (room_) pack_tile_steps(args_.w, args_.k, step * kTileDepth, some, column, panels_.columns(panel), room_);
     beat_.next = reinterpret_cast<const char*>(w + (panels_first_ ? panels_.words() : some * kTileStepWords));
     beat_.fetch = packed_ && more ? round_up(kTileStepWords * 4 / groups(), 64) : 0;
+    const int64_t apart = args_.y.stride[0];
     Finish<Y>& finish = finish_[p % 2];
     if (last) finish.begin(column, panels_.columns(panel));
     for (int64_t r = 0; r < task_.rows; r += 32) {
@@ -115,7 +116,10 @@ class PanelTaskRun {
       } else {
         multiply_tiles<false>(tiles_, a, left_.apart_at(r), w, some, step > 0, c, beat_);
       }
-      if (last) beat_.take(finish, c, task_.row + r, rows, larger(some, 1));
+      if (last) {
+        beat_.take(finish, c, task_.row + r, rows, larger(some, 1));
+        beat_.plain_rows.ahead = r + 32 < task_.rows ? 32 * apart : p + 1 < task_.panels ? kTileColumns - r * apart : 0;
+      }
     }
   }
 
