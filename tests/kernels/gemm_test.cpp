@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "multihead/base/parallel.h"
@@ -162,8 +163,8 @@ Tensor spread(const Tensor& x) {
 
 TEST(Gemm, StridesChangeNoBit) {
   for (DType type : kTypes) {
-    for (int64_t m : {1, 6, 21, 140}) {
-      const Product p = make(m, 83, 301, type);
+    for (const auto& [m, k] : {std::pair{1, 301}, {6, 301}, {21, 301}, {140, 301}, {300, 1100}}) {
+      const Product p = make(m, 83, k, type);
       for (const Machine& machine : machines()) {
         const Tensor y = run(machine, p, Weights::plain);
         for (auto a : {p.a, turned(p.a), spread(p.a)}) {
