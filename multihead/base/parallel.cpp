@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <cstdlib>
@@ -80,8 +81,8 @@ void drop_pool_in_child() {
   inside_body() = false;
 }
 
-// Before there is a second thread: were it done with the first pool, a fork in that moment would leave the child with a lock of
-// the C library, or of a sanitizer, that nobody opens.
+// Before there is a second thread: were it done with the first pool, a fork in that moment would leave the child with a
+// lock of the C library, or of a sanitizer, that nobody opens.
 [[maybe_unused]] const int forks_are_told = pthread_atfork(nullptr, nullptr, drop_pool_in_child);
 [[maybe_unused]] const int pool_closes = std::atexit(close_pool);
 
@@ -117,6 +118,33 @@ bool run_on_pool(int64_t count, void (*task)(void*, int64_t), void* context, int
   return true;
 }
 
+// Indices cut into runs of neighbours; anybody may take the next of any.
+class NearTasks {
+ public:
+  static constexpr int64_t kMostParts = 64;
+
+  NearTasks(int64_t count, int64_t parts) : count_(count), parts_(parts) {
+    for (int64_t p = 0; p < parts; ++p) next_[p].at.store(begin(p), std::memory_order_relaxed);
+  }
+
+  // Those of part `mine`, then what is left of the others.
+  void run(int64_t mine, void (*task)(void*, int64_t), void* context) {
+    for (int64_t n = 0; n < parts_; ++n) {
+      const int64_t part = (mine + n) % parts_, end = begin(part + 1);
+      for (int64_t i = 0; (i = next_[part].at.fetch_add(1, std::memory_order_relaxed)) < end;) task(context, i);
+    }
+  }
+
+ private:
+  struct alignas(64) Next {
+    std::atomic<int64_t> at;
+  };
+  int64_t begin(int64_t part) const { return part * count_ / parts_; }
+
+  int64_t count_, parts_;
+  Next next_[kMostParts];
+};
+
 }  // namespace
 
 int threads() {
@@ -146,6 +174,15 @@ void detail::run_tasks(int64_t count, void (*task)(void* context, int64_t index)
   }
   const InsideBody inside;
   for (int64_t i = 0; i < count; ++i) task(context, i);
+}
+
+void detail::run_near_tasks(int64_t count, void (*task)(void* context, int64_t index), void* context) {
+  const int64_t parts = std::min({int64_t{threads()}, count, NearTasks::kMostParts});
+  if (parts <= 1 || inside_body()) return run_tasks(count, task, context);
+  NearTasks tasks(count, parts);
+  // A worker keeps its number; threads of a caller's executor have none but the order in which they come.
+  const bool numbered = !has_executor.load(std::memory_order_acquire);
+  parallel_for(parts, [&](int64_t part) { tasks.run(numbered ? worker_number() : part, task, context); });
 }
 
 }  // namespace mh

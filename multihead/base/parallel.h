@@ -24,7 +24,8 @@ void set_executor(Executor executor);
 
 namespace detail {
 void run_tasks(int64_t count, void (*task)(void* context, int64_t index), void* context);
-}
+void run_near_tasks(int64_t count, void (*task)(void* context, int64_t index), void* context);
+}  // namespace detail
 
 // body(i) for each i in [0, count), in ascending order of start, on up to threads() threads; returns when all are done.
 // Called inside a body it runs on the calling thread alone. What the bodies compute must not depend on the number of
@@ -33,6 +34,17 @@ template <class Body>
 void parallel_for(int64_t count, Body&& body) {
   using Plain = std::remove_reference_t<Body>;
   detail::run_tasks(
+      count, [](void* context, int64_t index) { (*static_cast<Plain*>(context))(index); },
+      const_cast<void*>(static_cast<const void*>(&body)));
+}
+
+// The same for bodies that wait for no other, in no order: a thread begins with a run of neighbouring indices, the same
+// one from call to call, so that it finds rows in its own cache that it wrote in the call before; who is done helps the
+// others.
+template <class Body>
+void parallel_near(int64_t count, Body&& body) {
+  using Plain = std::remove_reference_t<Body>;
+  detail::run_near_tasks(
       count, [](void* context, int64_t index) { (*static_cast<Plain*>(context))(index); },
       const_cast<void*>(static_cast<const void*>(&body)));
 }

@@ -57,6 +57,11 @@ bool& inside_body() {
   return inside;
 }
 
+int64_t& worker_number() {
+  thread_local int64_t number = 0;
+  return number;
+}
+
 void Failure::keep_current(int64_t index) {
   const std::lock_guard guard(lock_);
   if (exception_ && index_ < index) return;
@@ -122,6 +127,7 @@ void Pool::prepare(int threads) {
     const SignalsBlocked blocked;
     while (static_cast<int>(workers_.size()) < threads - 1) {
       Worker& worker = workers_.emplace_back();
+      worker.number = static_cast<int64_t>(workers_.size());
       try {
         worker.thread = std::thread([this, &worker] { serve(worker); });
       } catch (const std::system_error&) {  // no more threads to be had: fewer do the work
@@ -177,6 +183,7 @@ void Pool::finish() {
 
 void Pool::serve(Worker& self) {
   inside_body() = true;
+  worker_number() = self.number;
   uint32_t seen = 0;
   while (true) {
     wait_for_signal(self, seen);

@@ -55,6 +55,7 @@ class Pool {
     std::atomic<uint32_t> signal{0};  // counts the jobs offered
     std::atomic<uint32_t> asleep{0};
     std::thread thread;
+    int64_t number = 0;
   };
 
   void prepare(int threads);
@@ -87,5 +88,7 @@ class Pool {
 
 // Whether the calling thread runs a body of parallel_for.
 bool& inside_body();
+// The calling thread among a pool's: from 1 on; 0 where it is none of them.
+int64_t& worker_number();
 
 }  // namespace mh::detail

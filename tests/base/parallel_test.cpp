@@ -33,7 +33,10 @@ std::vector<int64_t> squares(int64_t count) {
 
 void expect_squares(int64_t count) {
   const std::vector<int64_t> out = squares(count);
+  std::vector<int64_t> near(static_cast<size_t>(count), -1);
+  parallel_near(count, [&](int64_t i) { near[static_cast<size_t>(i)] += i * i + 1; });
   for (int64_t i = 0; i < count; ++i) ASSERT_EQ(out[static_cast<size_t>(i)], i * i);
+  ASSERT_EQ(near, out);
 }
 
 TEST_F(Parallel, EachIndexRunsOnceForAnyNumberOfThreads) {
@@ -81,6 +84,43 @@ TEST_F(Parallel, TaskMayWaitForASmallerOne) {
     });
     EXPECT_TRUE(done[199]);
   }
+}
+
+TEST_F(Parallel, NeighboursStayOnOneThreadFromCallToCall) {
+  set_threads(2);
+  const std::thread::id caller = std::this_thread::get_id();
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::thread::id> by(100);
+    std::atomic<int> arrived{0};
+    parallel_near(100, [&](int64_t i) {
+      by[static_cast<size_t>(i)] = std::this_thread::get_id();
+      // Both threads are at their first index before either goes on; a helper that never comes does not hang the test.
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+      if (i == 0 || i == 50) {
+        ++arrived;
+        while (arrived < 2 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+      }
+    });
+    ASSERT_EQ(by[0], caller);
+    ASSERT_NE(by[50], caller);
+    ASSERT_NE(by[50], std::thread::id());
+  }
+}
+
+TEST_F(Parallel, NearTasksAreSharedWhereOneThreadIsLate) {
+  set_threads(2);
+  std::atomic<int> by_caller{0};
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<bool> slow{false};
+  parallel_near(64, [&](int64_t) {
+    if (std::this_thread::get_id() == caller) {
+      ++by_caller;
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    } else if (!slow.exchange(true)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    }
+  });
+  EXPECT_GT(by_caller, 32);
 }
 
 TEST_F(Parallel, NestedCallStaysOnItsThread) {
@@ -198,12 +238,15 @@ struct Recorder {
 TEST_F(Parallel, ExecutorOfTheCallerDoesTheWork) {
   Recorder recorder;
   set_executor({Recorder::run, &recorder});
-  expect_squares(40);
+  squares(40);
   EXPECT_EQ(recorder.runs, 1);
   EXPECT_EQ(recorder.tasks, 40);
+  expect_squares(40);
+  const int runs = recorder.runs;
+  EXPECT_EQ(runs, 3);  // parallel_near as well
   set_executor({});
   expect_squares(40);
-  EXPECT_EQ(recorder.runs, 1);
+  EXPECT_EQ(recorder.runs, runs);
 }
 
 TEST_F(Parallel, NestedCallDoesNotReachTheExecutor) {
