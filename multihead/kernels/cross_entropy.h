@@ -21,6 +21,7 @@ struct CrossEntropyForwardArgs {
   float* lse = nullptr;  // (R), each
   float* loss = nullptr;
   float* nll = nullptr;
+  View dx{};  // or null; else dx too, with a scale of 1, made while its row is near: as in CrossEntropyBackwardArgs
 };
 
 struct CrossEntropyBackwardArgs {

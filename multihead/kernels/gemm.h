@@ -8,10 +8,10 @@
 
 namespace mh::kernels {
 
-// y = activation(scale · (a · w) + bias) + residual.
+// y = activation(scale · (a · w) + bias) + residual, and 0 where there is a gate that is not above 0.
 // a (M, K), w (K, N): f32 or bf16, both of one type, any strides (a transposed operand is a view with swapped strides).
-// Sums are f32. An element's sum over k is taken in one order for every M, number of threads and kind of w: a row has the
-// same bits alone or in a batch. K = 0 gives sums of 0.
+// Sums are f32. An element's sum over k is taken in one order for every M, number of threads and kind of w: a row has
+// the same bits alone or in a batch. K = 0 gives sums of 0.
 struct GemmArgs {
   View a{};
   View w{};                      // not used where `packed` is given
@@ -20,6 +20,7 @@ struct GemmArgs {
   View y{};                      // (M, N) f32 or bf16, unit last stride
   View bias{};                   // (N) f32, unit stride, or null
   View residual{};               // (M, N) of y's type, unit last stride, or null; may be y itself
+  View gate{};                   // likewise
   float scale = 1;
   Activation activation = Activation::none;
 };

@@ -25,6 +25,7 @@ struct NormaliseForwardArgs {
 
 struct NormaliseBackwardArgs {
   View x{}, dy{}, dx{};  // dx has the type of x, dy that of y
+  bool add = false;      // to what dx holds
   const float* gamma = nullptr;
   const float* mean = nullptr;  // null: RMS norm
   const float* rstd = nullptr;

@@ -34,13 +34,19 @@ Tensor Linear::product(const Tensor& x, const LinearOptions& options) const {
 }
 
 Tensor Linear::operator()(const Tensor& x, const Tail& tail) const {
-  return product(x, {.activation = tail.activation, .dropout = tail.dropout, .result = tail.result});
+  return product(x, {.activation = tail.activation,
+                     .dropout = tail.dropout,
+                     .result = tail.result,
+                     .relu_by_reader = tail.relu_by_reader});
 }
 
-Tensor Linear::add_to(const Tensor& residual, const Tensor& x, float dropout, Pass& pass) const {
+Tensor Linear::add_to(const Tensor& residual, const Tensor& x, float dropout, Pass& pass, bool relu_before) const {
   const DropoutOptions drop = pass.dropout(dropout);
-  if (drop.p == 0) return product(x, {.residual = residual, .result = residual.dtype()});
-  return dropout_add(product(x, {.result = residual.dtype()}), residual, drop);
+  const LinearOptions options{.result = residual.dtype(), .relu_before = relu_before};
+  if (drop.p > 0) return dropout_add(product(x, options), residual, drop);
+  LinearOptions whole = options;
+  whole.residual = residual;
+  return product(x, whole);
 }
 
 void Linear::pack(DType compute) {
@@ -61,6 +67,11 @@ Norm::Norm(const Params& at, int64_t width, const Options& options)
 Tensor Norm::operator()(const Tensor& x, std::optional<DType> result) const {
   if (options_.rms) return rms_norm(x, weight_->value, {.eps = options_.eps, .result = result});
   return layer_norm(x, weight_->value, bias_->value, {.eps = options_.eps, .result = result});
+}
+
+NormBeside Norm::beside(const Tensor& x, std::optional<DType> result) const {
+  if (options_.rms) return rms_norm_beside(x, weight_->value, {.eps = options_.eps, .result = result});
+  return layer_norm_beside(x, weight_->value, bias_->value, {.eps = options_.eps, .result = result});
 }
 
 }  // namespace mh

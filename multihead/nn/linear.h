@@ -5,6 +5,7 @@
 
 #include "multihead/nn/params.h"
 #include "multihead/nn/pass.h"
+#include "multihead/ops/layer_norm.h"
 #include "multihead/ops/linear.h"
 #include "multihead/ops/sparse_linear.h"
 
@@ -24,11 +25,12 @@ class Linear {
     Activation activation = Activation::none;
     std::optional<DType> result{};  // the type of x where not given
     DropoutOptions dropout{};
+    bool relu_by_reader = false;  // as in LinearOptions
   };
   Tensor operator()(const Tensor& x, const Tail& tail) const;
   Tensor operator()(const Tensor& x) const { return (*this)(x, Tail{}); }
-  // residual + dropout(y), f32: the end of a sublayer.
-  Tensor add_to(const Tensor& residual, const Tensor& x, float dropout, Pass& pass) const;
+  // residual + dropout(y), f32: the end of a sublayer. relu_before: as in LinearOptions.
+  Tensor add_to(const Tensor& residual, const Tensor& x, float dropout, Pass& pass, bool relu_before = false) const;
 
   // Lays the weights out once for inference in `compute`; undone by unpack. Changed weights need a new pack.
   void pack(DType compute);
@@ -62,6 +64,8 @@ class Norm {
   Norm(const Params& at, int64_t width) : Norm(at, width, Options{}) {}
   // `result`: the type of y, that of x where not given.
   Tensor operator()(const Tensor& x, std::optional<DType> result = {}) const;
+  // The same, with the stream that goes on beside it.
+  NormBeside beside(const Tensor& x, std::optional<DType> result = {}) const;
 
  private:
   const Param* weight_;

@@ -20,6 +20,8 @@ void check_call(const Tensor& x, const Tensor& w, const LinearOptions& options) 
   check(!(options.residual && options.dropout.p > 0),
         "linear: both a residual and dropout; expected one of them, or dropout_add; x is {}, w is {}", x.shape(),
         w.shape());
+  check(!options.relu_by_reader || options.activation == Activation::relu,
+        "linear: relu_by_reader without relu; expected relu as the activation; x is {}, w is {}", x.shape(), w.shape());
   check(!options.copy || (options.copy.shape() == w.shape() && options.copy.dtype() == x.dtype()),
         "linear: the copy of w is {} {}; expected {} {}", name(options.copy.dtype()), options.copy.shape(),
         name(x.dtype()), w.shape());
@@ -32,9 +34,10 @@ Tensor readable(const Tensor& x, const Tensor& w, const LinearOptions& options) 
 
 struct Saved {
   Tensor x, w;     // as the products read them
-  Tensor decides;  // what the activation's derivative is taken of, or empty
+  Tensor decides;  // what the activation's derivative is taken of, or empty: there is none, or its reader takes it
   Activation activation;
-  float kept;  // what dropout multiplied the elements that it kept by
+  float kept;        // what dropout multiplied the elements that it kept by
+  bool relu_before;  // dx goes through the relu that gave x
   bool has_bias, has_residual;
   bool wants_x;
 };
@@ -60,12 +63,15 @@ Tensor through_activation(const Saved& saved, const Tensor& dy) {
 Grads backward(const Saved& saved, const Tensor& dy) {
   const Tensor& x = saved.x;
   const Tensor through = saved.decides ? through_activation(saved, dy) : dy;
-  const Tensor dz = cast(through.reshape({-1, dy.size(-1)}), x.dtype());
+  const Tensor dz = cast(through.reshape({-1, dy.size(-1)}), x.dtype()), rows = x.reshape({-1, x.size(-1)});
+  const float scale = saved.decides ? 1 : saved.kept;  // what through_activation has not multiplied by
 
   Grads grads(4);
-  if (saved.wants_x) grads[0] = matmul(dz, saved.w).reshape(x.shape());
-  grads[1] = matmul(dz.transpose(0, 1), x.reshape({-1, x.size(-1)}), {.result = DType::f32});
+  if (saved.wants_x)
+    grads[0] = matmul(dz, saved.w, {.gate = saved.relu_before ? rows : Tensor(), .scale = scale}).reshape(x.shape());
+  grads[1] = matmul(dz.transpose(0, 1), rows, {.scale = scale, .result = DType::f32});
   if (saved.has_bias) grads[2] = column_sums(dz);
+  if (saved.has_bias && scale != 1) grads[2] = detail::run_unary(kernels::Unary::copy, grads[2], DType::f32, scale);
   if (saved.has_residual) grads[3] = dy;
   return grads;
 }
@@ -96,9 +102,10 @@ Tensor linear(const Tensor& x, const Tensor& w, const LinearOptions& options) {
 
   Saved saved{.x = x.detach(),
               .w = weights,
-              .decides = options.activation == Activation::none ? Tensor() : z,
+              .decides = options.activation == Activation::none || options.relu_by_reader ? Tensor() : z,
               .activation = options.activation,
               .kept = kept,
+              .relu_before = options.relu_before,
               .has_bias = static_cast<bool>(options.bias),
               .has_residual = static_cast<bool>(options.residual),
               .wants_x = x.trace() != 0};

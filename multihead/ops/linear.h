@@ -15,6 +15,10 @@ struct LinearOptions {
   Activation activation = Activation::none;
   DropoutOptions dropout{};
   std::optional<DType> result{};  // f32 or bf16; the type of x where not given
+  // Two linears with relu between them, the middle read by the second alone: the derivative of the first one's relu is
+  // taken by the second, in the product that gives its dx. Said of both, or the gradients are wrong.
+  bool relu_by_reader = false;  // of the first
+  bool relu_before = false;     // of the second: x is the first one's y
   // w in the type of x, where that is bf16 and w f32: what the products read. Made of w at every call where not given.
   Tensor copy{};
 };

@@ -15,8 +15,9 @@ namespace {
 
 using detail::rows_of;
 
-// Rows of one chunk: 16 MB of logits for 8,000 classes. Time against linear and cross_entropy side by side (Zen 4, 2026-11,
-// 1024 and 4096 rows of 256 elements): 64 rows 1.1 … 1.5, 128 rows 1.0 … 1.2, 256 rows 1.0, 512 and more 0.9 … 1.0.
+// Rows of one chunk: 16 MB of logits for 8,000 classes. Time against linear and cross_entropy side by side (Zen 4,
+// 2026-11, 1024 and 4096 rows of 256 elements): 64 rows 1.1 … 1.5, 128 rows 1.0 … 1.2, 256 rows 1.0, 512 and more 0.9
+// … 1.0.
 constexpr int64_t kChunk = 512;
 
 // A matrix (K, N) laid out for products.
@@ -102,21 +103,16 @@ void run_chunks(const Call& call) {
     const int64_t count = std::min(kChunk, counted - from);
     const Tensor x = taken(call, from, count), z = logits.slice(0, 0, count), dz = dlogits.slice(0, 0, count);
     forward.multiply(x, z, 1);
+    const bool wanted = call.dx || call.dw;
     kernels::cpu().cross_entropy_forward({.x = z.view(),
                                           .targets = call.targets.data() + from,
                                           .ignore = call.options.ignore,
                                           .smoothing = call.options.smoothing,
                                           .lse = lse.data<float>(),
                                           .loss = call.loss.data<float>() + from,
-                                          .nll = call.nll.data<float>() + from});
-    if (!call.dx && !call.dw) continue;
-    kernels::cpu().cross_entropy_backward({.x = z.view(),
-                                           .dx = dz.view(),
-                                           .targets = call.targets.data() + from,
-                                           .ignore = call.options.ignore,
-                                           .smoothing = call.options.smoothing,
-                                           .lse = lse.data<float>(),
-                                           .scale = 1});
+                                          .nll = call.nll.data<float>() + from,
+                                          .dx = wanted ? dz.view() : View{}});
+    if (!wanted) continue;
     if (call.dx) {
       const Tensor d = part.slice(0, 0, count);
       backward.multiply(dz, d, call.factor);

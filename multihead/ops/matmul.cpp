@@ -42,13 +42,13 @@ void check_call(const Tensor& a, const Weights& w, const MatmulOptions& options)
     check(bias.rank() == 1 && bias.size(0) == w.n,
           "matmul: bias does not fit the columns of w; expected [{}]; bias is {}", w.n, to_string(bias.shape()));
   }
-  if (const Tensor& residual = options.residual) {
-    check(residual.dtype() == result, "matmul: residual is {}; expected {}, the type of the result",
-          name(residual.dtype()), name(result));
+  for (const auto& [what, given] : {std::pair{"residual", options.residual}, {"gate", options.gate}}) {
+    if (!given) continue;
+    check(given.dtype() == result, "matmul: {} is {}; expected {}, the type of the result", what, name(given.dtype()),
+          name(result));
     const Shape wanted = result_shape(a, w.n);
-    check(residual.shape() == wanted,
-          "matmul: residual does not have the shape of the result; expected {}; residual is {}", to_string(wanted),
-          to_string(residual.shape()));
+    check(given.shape() == wanted, "matmul: {0} does not have the shape of the result; expected {1}; {0} is {2}", what,
+          to_string(wanted), to_string(given.shape()));
   }
 }
 
@@ -65,8 +65,10 @@ Tensor multiply(const Tensor& a, const Weights& w, const MatmulOptions& options,
   args.y = y.reshape(Shape{m, w.n}).view();
   const Tensor bias = options.bias ? options.bias.to(DType::f32).contiguous() : Tensor();
   if (bias) args.bias = bias.view();
-  const Tensor residual = options.residual ? options.residual.reshape(Shape{m, w.n}).contiguous() : Tensor();
+  const auto rows_of_result = [&](const Tensor& t) { return t ? t.reshape(Shape{m, w.n}).contiguous() : Tensor(); };
+  const Tensor residual = rows_of_result(options.residual), gate = rows_of_result(options.gate);
   if (residual) args.residual = residual.view();
+  if (gate) args.gate = gate.view();
   args.scale = options.scale;
   args.activation = detail::kernel_activation("matmul", options.activation);
   kernels::cpu().gemm(args);

@@ -13,6 +13,7 @@ namespace mh {
 struct MatmulOptions {
   Tensor bias{};      // (N), f32 or bf16
   Tensor residual{};  // the shape and type of the result
+  Tensor gate{};      // likewise: the result is 0 where it is not above 0
   float scale = 1;
   Activation activation = Activation::none;
   std::optional<DType> result{};  // f32 or bf16; the type of a where not given

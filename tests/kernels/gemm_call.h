@@ -37,7 +37,7 @@ inline std::vector<Machine> machines() {
 
 struct Product {
   Tensor a{}, w{};
-  Tensor bias{}, residual{};
+  Tensor bias{}, residual{}, gate{};
   float scale = 1;
   Activation activation = Activation::none;
   DType result = DType::f32;
@@ -63,6 +63,7 @@ inline void run_into(const Machine& machine, const Product& p, Weights kind, con
                 .activation = p.activation};
   if (p.bias) args.bias = p.bias.view();
   if (p.residual) args.residual = p.residual.view();
+  if (p.gate) args.gate = p.gate.view();
   Tensor words;
   if (kind == Weights::packed) {
     int64_t bytes = -1;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -375,6 +376,35 @@ TEST(Gemm, ActivationsAtTheEdges) {
       EXPECT_EQ(y[5], 0.0f) << machine.name;
       EXPECT_EQ(y[6], 30.0f) << machine.name;
       EXPECT_NEAR(y[7], 0.0f, 1e-37) << machine.name;
+    }
+  }
+}
+
+TEST(Gemm, AGateThatIsNotAboveZeroGivesZero) {
+  for (const Machine& machine : machines()) {
+    for (const DType type : {DType::f32, DType::bf16}) {
+      for (const auto& [m, n, k] : {std::array<int64_t, 3>{3, 33, 20}, {40, 96, 64}, {150, 70, 300}, {200, 256, 256}}) {
+        Product p = make(m, n, k, type);
+        p.a.select(0, 1).copy_from(full(Shape{k}, kNan, type));
+        for (const bool more : {false, true}) {
+          p.gate = {};
+          if (more) {
+            p.bias = randn(Shape{n}, 3);
+            p.residual = randn(Shape{m, n}, 4, type);
+          }
+          const Tensor open = run(machine, p, Weights::plain);
+          p.gate = randn(Shape{m, n}, 5, type);
+          p.gate.select(0, 0).copy_from(full(Shape{n}, kNan, type));
+          const Tensor y = run(machine, p, Weights::plain);
+          for (int64_t i = 0; i < m; ++i) {
+            for (int64_t j = 0; j < n; ++j) {
+              const double expected = p.gate.item({i, j}) > 0 ? open.item({i, j}) : 0, got = y.item({i, j});
+              ASSERT_TRUE(got == expected || (std::isnan(got) && std::isnan(expected)))
+                  << machine.name << " " << name(type) << " " << m << " " << n << " " << k << " at " << i << " " << j;
+            }
+          }
+        }
+      }
     }
   }
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <vector>
@@ -118,6 +119,38 @@ std::vector<float> all_bits(const Tensor& x, const Tensor& w, const Tensor& bias
   return out;
 }
 
+// Gradients of x and of the weights and bias of the first of two linears.
+std::vector<Tensor> pair_gradients(DType type, const DropoutOptions& drop, bool together) {
+  const Tensor x = parameter(randn({21, 40}, 1).to(type)), w1 = parameter(randn({70, 40}, 2));
+  const Tensor bias = parameter(randn({70}, 3)), w2 = parameter(randn({9, 70}, 4));
+  Tape tape;
+  const Tensor middle =
+      linear(x, w1, {.bias = bias, .activation = Activation::relu, .dropout = drop, .relu_by_reader = together});
+  const Tensor y = linear(middle, w2, {.relu_before = together});
+  Gradients gradients;
+  tape.backward({y}, {randn(y.shape(), 9, y.dtype())}, gradients);
+  return {y.detach(), gradients.of(x), gradients.of(w1), gradients.of(bias), gradients.of(w2)};
+}
+
+TEST(Linear, TheDerivativeOfReluMayBeTakenByTheReader) {
+  for (const DType type : {DType::f32, DType::bf16}) {
+    for (const float p : {0.0F, 0.3F, 1.0F}) {
+      const auto apart = pair_gradients(type, {.p = p, .seed = 5}, false);
+      const auto together = pair_gradients(type, {.p = p, .seed = 5}, true);
+      for (size_t n = 0; n < apart.size(); ++n) {
+        const Tensor a = apart[n].to(DType::f32).contiguous(), b = together[n].to(DType::f32).contiguous();
+        double largest = 0, worst = 0;
+        for (int64_t i = 0; i < a.count(); ++i) {
+          largest = std::max(largest, std::abs(static_cast<double>(a.data<float>()[i])));
+          worst = std::max(worst,
+                           std::abs(static_cast<double>(a.data<float>()[i]) - static_cast<double>(b.data<float>()[i])));
+        }
+        EXPECT_LE(worst, (type == DType::f32 ? 1e-6 : 1e-2) * largest) << name(type) << " p " << p << " of " << n;
+      }
+    }
+  }
+}
+
 TEST(Linear, DropoutHasTheBitsOfDropoutBehindIt) {
   for (const DType type : {DType::f32, DType::bf16}) {
     const Tensor x = randn({9, 40}, 1).to(type), w = randn({37, 40}, 2), bias = randn({37}, 3);
@@ -146,6 +179,7 @@ TEST(Linear, RefusesWhatDoesNotFit) {
   EXPECT_THROW(linear(x, w, {.residual = randn({2, 4}, 1), .dropout = {.p = 0.1F}}), Error);
   EXPECT_THROW(linear(x, w, {.activation = Activation::relu, .dropout = {.p = 1.5F}}), Error);
   EXPECT_THROW(linear(x, w, {.bias = randn({5}, 1)}), Error);
+  EXPECT_THROW(linear(x, w, {.relu_by_reader = true}), Error);
   EXPECT_THROW(linear(x.to(DType::bf16), w, {.copy = randn({4, 7}, 1).to(DType::bf16)}), Error);
 }
 

@@ -33,12 +33,6 @@ HWY_INLINE void cross_entropy_row(const CrossEntropyForwardArgs& args, int64_t r
   args.loss[row] = args.smoothing > 0 ? (1 - args.smoothing) * nll + args.smoothing * (max - sum / static_cast<float>(n) + past) : nll;
 }
 
-void cross_entropy_forward(const CrossEntropyForwardArgs& args) {
-  with_float(args.x.dtype, [&]<class T>(Of<T>) {
-    for_rows(args.x.size[0], args.x.size[1], [&](int64_t row) { cross_entropy_row<T>(args, row); });
-  });
-}
-
 template <class X, class D>
 HWY_INLINE void cross_entropy_row_backward(const CrossEntropyBackwardArgs& args, int64_t row) {
   const X* x = row_of<X>(args.x, row);
@@ -62,5 +56,21 @@ HWY_INLINE void cross_entropy_row_backward(const CrossEntropyBackwardArgs& args,
 void cross_entropy_backward(const CrossEntropyBackwardArgs& args) {
   with_floats(args.x.dtype, args.dx.dtype, [&]<class X, class D>(Of<X>, Of<D>) {
     for_rows(args.x.size[0], args.x.size[1], [&](int64_t row) { cross_entropy_row_backward<X, D>(args, row); });
+  });
+}
+
+void cross_entropy_forward(const CrossEntropyForwardArgs& args) {
+  if (!args.dx) {
+    with_float(args.x.dtype, [&]<class T>(Of<T>) {
+      for_rows(args.x.size[0], args.x.size[1], [&](int64_t row) { cross_entropy_row<T>(args, row); });
+    });
+    return;
+  }
+  const CrossEntropyBackwardArgs back{args.x, args.dx, args.targets, args.ignore, args.smoothing, args.lse};
+  with_floats(args.x.dtype, args.dx.dtype, [&]<class X, class D>(Of<X>, Of<D>) {
+    for_rows(args.x.size[0], args.x.size[1], [&](int64_t row) {
+      cross_entropy_row<X>(args, row);
+      cross_entropy_row_backward<X, D>(back, row);
+    });
   });
 }

@@ -183,7 +183,7 @@ inline bool multiply_without_zeros(const GemmArgs& args) {
   });
   for (int64_t panel = 0; panel < panels.count(); ++panel)
     if (!finite[panel]) return false;
-  parallel_for((m + kFilledRows - 1) / kFilledRows, [&](int64_t task) {
+  parallel_near((m + kFilledRows - 1) / kFilledRows, [&](int64_t task) {
     const int64_t row = task * kFilledRows;
     multiply_filled_rows(args, row, smaller(kFilledRows, m - row), panels, w);
   });
@@ -203,7 +203,7 @@ inline View transposed(const View& x) {
 inline bool gemm_filled(const GemmArgs& args) {
   if (smaller(args.a.size[0], args.n) < 2 * kPanelWidth || args.k < kBlockDepth) return false;
   if (is_half_empty(args.a)) return multiply_without_zeros(args);
-  const bool plain = !args.bias && !args.residual && args.activation == Activation::none && args.y.dtype == DType::f32;
+  const bool plain = !args.bias && !args.residual && !args.gate && args.activation == Activation::none && args.y.dtype == DType::f32;
   if (args.packed || !plain || !is_half_empty(args.w)) return false;
   GemmArgs turned = args;
   turned.a = transposed(args.w);

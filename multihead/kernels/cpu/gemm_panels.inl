@@ -47,7 +47,7 @@ struct Panels {
 template <class T>
 void pack_panels(const View& w, int64_t k, const Panels& panels, int64_t first, int64_t count, uint32_t* out) {
   const int64_t blocks = (k + kBlockDepth - 1) / kBlockDepth;
-  parallel_for(count * blocks, [&](int64_t task) {
+  parallel_near(count * blocks, [&](int64_t task) {
     const int64_t panel = first + task / blocks, begin = task % blocks * kBlockDepth;
     const Lines<T> lines{static_cast<const T*>(w.data) + begin * w.stride[0] + panels.column(panel) * w.stride[1],
                          w.stride[0], w.stride[1]};

@@ -17,8 +17,8 @@ HWY_INLINE void store_columns(__m512 low, __m512 high, bf16* to) {
 template <class Y>
 struct PlainRows {
   Y* y = nullptr;  // of the next row
-  const Y* residual = nullptr;
-  int64_t apart = 0, residual_apart = 0;
+  const Y *residual = nullptr, *gate = nullptr;
+  int64_t apart = 0, residual_apart = 0, gate_apart = 0;
   int64_t ahead = 0;  // elements from a row to the one that is asked for with it: of the block that is finished next
   const float* bias = nullptr;
   float scale = 1, least = 0;
@@ -32,12 +32,15 @@ struct PlainRows {
   PlainRows(const Finish<Y>& finish, int64_t row)
       : apart(finish.args.y.stride[0]),
         residual_apart(finish.args.residual.stride[0]),
+        gate_apart(finish.args.gate.stride[0]),
         bias(finish.bias),
         scale(finish.args.scale),
         least(finish.args.activation == Activation::relu ? 0.0f : -__builtin_inff()) {
     y = static_cast<Y*>(finish.args.y.data) + row * apart + finish.column;
     residual = static_cast<const Y*>(finish.args.residual.data);
     if (residual) residual += row * residual_apart + finish.column;
+    gate = static_cast<const Y*>(finish.args.gate.data);
+    if (gate) gate += row * gate_apart + finish.column;
   }
 
   HWY_INLINE void run(const float* sums, int64_t count) {
@@ -52,6 +55,11 @@ struct PlainRows {
         low = _mm512_add_ps(low, load_widened(residual).raw);
         high = _mm512_add_ps(high, load_widened(residual + 16).raw);
         residual += residual_apart;
+      }
+      if (gate) {
+        low = gated(V{low}, gate).raw;
+        high = gated(V{high}, gate + 16).raw;
+        gate += gate_apart;
       }
       store_columns(low, high, to);
       __builtin_prefetch(to + ahead, 1);

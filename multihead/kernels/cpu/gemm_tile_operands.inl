@@ -74,7 +74,7 @@ struct TilePanels {
 
 inline void pack_tile_panels(const View& w, const TilePanels& panels, int64_t first, int64_t count, uint32_t* out) {
   const int64_t steps = tile_steps(panels.k), blocks = (steps + kTileSteps - 1) / kTileSteps;
-  parallel_for(count * blocks, [&](int64_t task) {
+  parallel_near(count * blocks, [&](int64_t task) {
     const int64_t panel = task / blocks, step = task % blocks * kTileSteps;
     pack_tile_steps(w, panels.k, step * kTileDepth, smaller(kTileSteps, steps - step), (first + panel) * kTileColumns,
                     panels.columns(first + panel), out + panel * panels.words() + step * kTileStepWords);

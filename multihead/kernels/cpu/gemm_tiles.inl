@@ -164,7 +164,7 @@ void gemm_on_tiles(const GemmArgs& args) {
     const uint32_t* packed = pack ? w : static_cast<const uint32_t*>(args.packed);
     const PanelTask size = tile_task_sizes(m, count, args.k);
     const int64_t across = (count + size.panels - 1) / size.panels;
-    parallel_for((m + size.rows - 1) / size.rows * across, [&](int64_t task) {
+    parallel_near((m + size.rows - 1) / size.rows * across, [&](int64_t task) {
       const int64_t row = task / across * size.rows, first = task % across * size.panels;
       const PanelTask mine{row, smaller(size.rows, m - row), panel + first, smaller(size.panels, count - first)};
       const uint32_t* words = packed ? packed + first * panels.words() : nullptr;

@@ -60,12 +60,13 @@ HWY_INLINE void normalise_row_backward(const NormaliseBackwardArgs& args, int64_
     if (dgamma) put(hn::MulAdd(d, xhat, get(dgamma + at, extent)), dgamma + at, extent);
     if (dbeta) put(hn::Add(d, get(dbeta + at, extent)), dbeta + at, extent);
   });
-  const float each = 1.0f / static_cast<float>(n);
-  const V mean_g = hn::Set(f32, args.mean ? plain.sum() * each : 0), mean_along = hn::Set(f32, along.sum() * each);
+  const float share = 1.0f / static_cast<float>(n);
+  const V mean_g = hn::Set(f32, args.mean ? plain.sum() * share : 0), mean_along = hn::Set(f32, along.sum() * share);
   for_vectors(n, [&](int64_t at, auto extent) {
     const V g = hn::Mul(get(dy + at, extent), args.gamma ? get(args.gamma + at, extent) : one);
     const V xhat = hn::Mul(hn::Sub(get(x + at, extent), centre), scale);
-    put(hn::Mul(scale, hn::NegMulAdd(xhat, mean_along, hn::Sub(g, mean_g))), dx + at, extent);
+    const V each = hn::Mul(scale, hn::NegMulAdd(xhat, mean_along, hn::Sub(g, mean_g)));
+    put(args.add ? hn::Add(get(dx + at, extent), each) : each, dx + at, extent);
   });
 }
 
@@ -91,7 +92,7 @@ void normalise_backward(const NormaliseBackwardArgs& args) {
   float* dgammas = args.dgamma ? scratch.take<float>(blocks * width) : nullptr;
   float* dbetas = args.dbeta ? scratch.take<float>(blocks * width) : nullptr;
   with_floats(args.x.dtype, args.dy.dtype, [&]<class X, class Y>(Of<X>, Of<Y>) {
-    parallel_for(blocks, [&](int64_t block) {
+    parallel_near(blocks, [&](int64_t block) {
       float* dgamma = dgammas ? dgammas + block * width : nullptr;
       float* dbeta = dbetas ? dbetas + block * width : nullptr;
       if (dgamma) memset(dgamma, 0, static_cast<size_t>(width) * 4);

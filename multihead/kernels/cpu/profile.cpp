@@ -66,7 +66,7 @@ Work work_of(const AttentionBackwardArgs& a) {
 Work work_of(const NormaliseForwardArgs& a) { return {0, bytes_of_all(a.x, a.y)}; }
 Work work_of(const NormaliseBackwardArgs& a) { return {0, bytes_of_all(a.x, a.dy, a.dx)}; }
 Work work_of(const AdamwArgs& a) { return {0, static_cast<double>(a.count) * (a.copy != nullptr ? 30 : 28)}; }
-Work work_of(const CrossEntropyForwardArgs& a) { return {0, bytes_of(a.x)}; }
+Work work_of(const CrossEntropyForwardArgs& a) { return {0, bytes_of_all(a.x, a.dx)}; }
 Work work_of(const CrossEntropyBackwardArgs& a) { return {0, bytes_of_all(a.x, a.dx)}; }
 
 class Notes {

@@ -91,7 +91,7 @@ inline int64_t blocks_of(int64_t n, int64_t each) { return (n + each - 1) / each
 template <class Body>
 inline void for_rows(int64_t rows, int64_t width, Body&& body) {
   const int64_t each = larger(1, kElementsPerTask / larger(1, width));
-  parallel_for(blocks_of(rows, each), [&](int64_t task) {
+  parallel_near(blocks_of(rows, each), [&](int64_t task) {
     for (int64_t row = task * each; row < smaller(rows, (task + 1) * each); ++row) body(row);
   });
 }
@@ -99,7 +99,7 @@ inline void for_rows(int64_t rows, int64_t width, Body&& body) {
 // body(begin, count) for pieces of a flat array, on all threads.
 template <class Body>
 inline void for_pieces(int64_t count, Body&& body) {
-  parallel_for(blocks_of(count, kElementsPerTask),
+  parallel_near(blocks_of(count, kElementsPerTask),
                [&](int64_t task) { body(task * kElementsPerTask, smaller(kElementsPerTask, count - task * kElementsPerTask)); });
 }
 
