@@ -1,59 +1,18 @@
 // multihead.attention, merge, explain: the call itself, with the GIL released while the kernels run.
 #include <nanobind/stl/string.h>
 
-#include <array>
-#include <optional>
-
 #include "multihead/ops/attention.h"
 #include "python/bindings.h"
 #include "python/cache_object.h"
 #include "python/docstrings.h"
 #include "python/options.h"
+#include "python/results.h"
 
 namespace mh::python {
 
 using namespace nb::literals;
 
 namespace {
-
-// What a call writes: the caller's array, or fresh ones like q.
-class Results {
- public:
-  Results(std::string_view op, const Array& q, const Shape& shape, nb::handle out) : out_(nb::borrow(out)) {
-    if (out_.is_none())
-      fresh_.emplace(q, shape, q.tensor().dtype());
-    else
-      given_.emplace(Site{op, "out"}, out, Access::write);
-  }
-  void want_lse(const Array& q, const Shape& shape) { lse_.emplace(q, shape, DType::f32); }
-
-  AttentionResult tensors() const {
-    return {fresh_ ? fresh_->tensor() : given_->tensor(), lse_ ? lse_->tensor() : Tensor{}};
-  }
-  nb::object release() {
-    nb::object o = fresh_ ? fresh_->release() : std::move(out_);
-    if (!lse_) return o;
-    return nb::make_tuple(o, lse_->release());
-  }
-
- private:
-  nb::object out_;
-  std::optional<Output> fresh_, lse_;
-  std::optional<Array> given_;
-};
-
-// (B, H, Tq, Dv), or packed (T, H, Dv); a q that has no such rank is refused by the op itself.
-Shape output_shape(const Tensor& q, int64_t Dv) {
-  Shape shape = q.shape();
-  if (shape.rank() > 0) shape[shape.rank() - 1] = Dv;
-  return shape;
-}
-
-Shape lse_shape(const Tensor& q) {
-  if (q.rank() == 4) return {q.size(0), q.size(1), q.size(2)};
-  if (q.rank() == 3) return {q.size(1), q.size(0)};
-  return {};
-}
 
 nb::object attend_cache(const Array& q, const CacheObject& cache, const OptionArguments& given, bool return_lse) {
   const CallOptions options("attention", given, q);
@@ -93,7 +52,9 @@ nb::object attend(nb::handle q_object, nb::handle k_object, nb::handle v_object,
     nb::gil_scoped_release released;
     attention_into(tensors, q.tensor(), k.tensor(), v.tensor(), options.value);
   }
-  return results.release();
+  nb::object o = results.release_o();
+  if (!return_lse) return o;
+  return nb::make_tuple(o, results.release_lse());
 }
 
 nb::object merge_parts(const nb::sequence& pairs) {

@@ -9,6 +9,7 @@
 #include "python/bindings.h"
 #include "python/docstrings.h"
 #include "python/options.h"
+#include "python/results.h"
 
 namespace mh::python {
 
@@ -43,22 +44,23 @@ nb::object weights(nb::handle q_object, nb::handle k_object, nb::handle lse_obje
 }
 
 // (o, lse, the mean of the weights over heads) of a call, for multihead.torch.
-nb::tuple attend_with_mean(nb::handle q_object, nb::handle k_object, nb::handle v_object, const nb::kwargs& given) {
+nb::tuple attend_with_mean(nb::handle q_object, nb::handle k_object, nb::handle v_object, nb::handle out,
+                           const nb::kwargs& given) {
   constexpr std::string_view op = "attention_mean";
   const Array q({op, "q"}, q_object), k({op, "k"}, k_object), v({op, "v"}, v_object);
   const CallOptions options(op, option_arguments(op, given), q);
   const Tensor &tq = q.tensor(), &tk = k.tensor();
   check(tq.rank() == 4 && tk.rank() == 4 && v.tensor().rank() == 4, "{}: q is {}, k is {}, v is {}; expected four axes",
         op, tq.shape(), tk.shape(), v.tensor().shape());
-  Output o(q, {tq.size(0), tq.size(1), tq.size(2), v.tensor().size(3)}, tq.dtype());
-  Output lse(q, {tq.size(0), tq.size(1), tq.size(2)}, DType::f32);
+  Results results(op, q, output_shape(tq, v.tensor().size(3)), out);
+  results.want_lse(q, lse_shape(tq));
   Output mean(q, {tq.size(0), tq.size(2), tk.size(2)}, DType::f32);
   {
-    const AttentionCall call{tq, tk, v.tensor(), {o.tensor(), lse.tensor()}};
+    const AttentionCall call{tq, tk, v.tensor(), results.tensors()};
     nb::gil_scoped_release released;
     attention_mean_into(mean.tensor(), call, options.value);
   }
-  return nb::make_tuple(o.release(), lse.release(), mean.release());
+  return nb::make_tuple(results.release_o(), results.release_lse(), mean.release());
 }
 
 StatisticsObject statistics(nb::handle q_object, nb::handle k_object, nb::handle lse_object, int top,
@@ -86,8 +88,8 @@ void bind_weights(nb::module_& m) {
       .def_ro("distance", &StatisticsObject::distance);
   m.def("attention_weights", weights, "q"_a, "k"_a, "lse"_a, nb::kw_only(), "heads"_a.none() = nb::none(),
         "rows"_a.none() = nb::none(), "options"_a, docs::kWeights);
-  m.def("attention_mean", attend_with_mean, "q"_a, "k"_a, "v"_a, "options"_a,
-        "(o, lse, mean over heads of the weights, float32 (B, Tq, Tk)) of a call in one pass.");
+  m.def("attention_mean", attend_with_mean, "q"_a, "k"_a, "v"_a, nb::kw_only(), "out"_a.none() = nb::none(),
+        "options"_a, "(o, lse, mean over heads of the weights, float32 (B, Tq, Tk)) of a call in one pass.");
   m.def("attention_statistics", statistics, "q"_a, "k"_a, "lse"_a, nb::kw_only(), "top"_a = 1, "options"_a,
         docs::kAttentionStatistics);
 }

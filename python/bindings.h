@@ -10,6 +10,7 @@ void bind_cache(nanobind::module_& m);
 void bind_gradients(nanobind::module_& m);
 void bind_machine(nanobind::module_& m);
 void bind_mask(nanobind::module_& m);
+void bind_matmul(nanobind::module_& m);
 void bind_options(nanobind::module_& m);
 void bind_shared_threads(nanobind::module_& m);
 void bind_weights(nanobind::module_& m);

@@ -48,6 +48,7 @@ NB_MODULE(_core, m) {
   mh::python::bind_attention(m);
   mh::python::bind_weights(m);
   mh::python::bind_gradients(m);
+  mh::python::bind_matmul(m);
   mh::python::bind_machine(m);
   mh::python::bind_shared_threads(m);
 }

@@ -27,7 +27,7 @@ Shape result_shape(const Tensor& a, int64_t n) {
   return shape;
 }
 
-void check_call(const Tensor& a, const Weights& w, const MatmulOptions& options) {
+void check_call(const Tensor& a, const Weights& w, const MatmulOptions& options, DType result) {
   check(a.rank() >= 1, "matmul: a is a scalar; expected rank 1 or more");
   check_type("matmul", "a", a.dtype());
   check(a.dtype() == w.dtype, "matmul: a is {} and w is {}; expected one type for both", name(a.dtype()),
@@ -35,7 +35,6 @@ void check_call(const Tensor& a, const Weights& w, const MatmulOptions& options)
   check(a.size(-1) == w.k,
         "matmul: the last axis of a has {} elements and w has {} rows; expected the same; a is {}, w is [{}, {}]",
         a.size(-1), w.k, to_string(a.shape()), w.k, w.n);
-  const DType result = options.result.value_or(a.dtype());
   check_type("matmul", "the result", result);
   if (const Tensor& bias = options.bias) {
     check_type("matmul", "bias", bias.dtype());
@@ -52,10 +51,20 @@ void check_call(const Tensor& a, const Weights& w, const MatmulOptions& options)
   }
 }
 
+void check_result(const Tensor& y, const Tensor& a, const Tensor& w, const MatmulOptions& options) {
+  const Shape wanted = result_shape(a, w.size(1));
+  check(y.shape() == wanted && y.is_contiguous(), "matmul_into: y is {}{}; expected contiguous memory of {}", y.shape(),
+        y.is_contiguous() ? "" : ", not contiguous", wanted);
+  for (const Tensor* read : {&a, &w, &options.bias, &options.residual}) {
+    check(!overlaps(y, *read), "matmul_into: y shares memory with an operand; expected memory of its own; y is {}",
+          y.shape());
+  }
+}
+
 // Fills in all but w and runs.
-Tensor multiply(const Tensor& a, const Weights& w, const MatmulOptions& options, kernels::GemmArgs args) {
-  const Tensor y = empty(result_shape(a, w.n), options.result.value_or(a.dtype()));
-  if (y.count() == 0) return y;
+void multiply(const Tensor& y, const Tensor& a, const Weights& w, const MatmulOptions& options,
+              kernels::GemmArgs args) {
+  if (y.count() == 0) return;
   const int64_t m = y.count() / w.n;
 
   const Tensor rows = a.reshape(Shape{m, w.k});
@@ -72,7 +81,11 @@ Tensor multiply(const Tensor& a, const Weights& w, const MatmulOptions& options,
   args.scale = options.scale;
   args.activation = detail::kernel_activation("matmul", options.activation);
   kernels::cpu().gemm(args);
-  return y;
+}
+
+Weights plain_weights(const Tensor& w) {
+  check(w.rank() == 2, "matmul: w has rank {}; expected 2, (K, N); w is {}", w.rank(), to_string(w.shape()));
+  return {w.dtype(), w.size(0), w.size(1)};
 }
 
 }  // namespace
@@ -96,26 +109,34 @@ PackedWeights prepack(const Tensor& w) {
 }
 
 Tensor matmul(const Tensor& a, const Tensor& w, const MatmulOptions& options) {
-  check(w.rank() == 2, "matmul: w has rank {}; expected 2, (K, N); w is {}", w.rank(), to_string(w.shape()));
-  const Weights weights{w.dtype(), w.size(0), w.size(1)};
-  check_call(a, weights, options);
+  const Weights weights = plain_weights(w);
+  const DType result = options.result.value_or(a.dtype());
+  check_call(a, weights, options, result);
 
-  kernels::GemmArgs args;
-  args.w = w.view();
-  return multiply(a, weights, options, args);
+  const Tensor y = empty(result_shape(a, weights.n), result);
+  multiply(y, a, weights, options, {.w = w.view()});
+  return y;
 }
 
 Tensor matmul(const Tensor& a, const PackedWeights& w, const MatmulOptions& options) {
   check(static_cast<bool>(w), "matmul: w holds no weights; expected what prepack made");
   const Weights weights{w.dtype_, w.k_, w.n_};
-  check_call(a, weights, options);
+  const DType result = options.result.value_or(a.dtype());
+  check_call(a, weights, options, result);
   const std::string_view rung = kernels::cpu().rung;
   check(w.rung_ == rung, "matmul: w was packed on the rung {}; expected {}, the one in use; w is [{}, {}]", w.rung_,
         rung, w.k_, w.n_);
 
-  kernels::GemmArgs args;
-  args.packed = w.words_.view().data;
-  return multiply(a, weights, options, args);
+  const Tensor y = empty(result_shape(a, weights.n), result);
+  multiply(y, a, weights, options, {.packed = w.words_.view().data});
+  return y;
+}
+
+void matmul_into(const Tensor& y, const Tensor& a, const Tensor& w, const MatmulOptions& options) {
+  const Weights weights = plain_weights(w);
+  check_call(a, weights, options, y.dtype());
+  check_result(y, a, w, options);
+  multiply(y, a, weights, options, {.w = w.view()});
 }
 
 }  // namespace mh

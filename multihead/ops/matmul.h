@@ -52,5 +52,8 @@ PackedWeights prepack(const Tensor& w);
 // in use; unsupported for other types.
 Tensor matmul(const Tensor& a, const Tensor& w, const MatmulOptions& options = {});
 Tensor matmul(const Tensor& a, const PackedWeights& w, const MatmulOptions& options = {});
+// The same, into y of the caller: contiguous, in memory that no operand shares. options.result is not read: y has a
+// type.
+void matmul_into(const Tensor& y, const Tensor& a, const Tensor& w, const MatmulOptions& options = {});
 
 }  // namespace mh

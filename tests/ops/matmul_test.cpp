@@ -73,6 +73,42 @@ TEST(Matmul, ResultAndBiasTakeEitherType) {
   EXPECT_TRUE(same_bits(wide.to(DType::bf16), matmul(a, w, {.bias = bias.to(DType::f32)})));
 }
 
+TEST(Matmul, IntoMemoryOfTheCaller) {
+  const Tensor a = randn(Shape{7, 3, 40}, 1).transpose(0, 1), w = randn(Shape{33, 40}, 2).transpose(0, 1);
+  const MatmulOptions options{.bias = randn(Shape{33}, 3), .residual = randn(Shape{3, 7, 33}, 4), .scale = 2};
+  const Tensor room = full(Shape{5, 7, 33}, -7), y = room.slice(0, 1, 4);
+  matmul_into(y, a, w, options);
+  EXPECT_TRUE(same_bits(y, matmul(a, w, options)));
+  for (int64_t beside : {0, 4}) EXPECT_TRUE(same_bits(room.select(0, beside), full(Shape{7, 33}, -7)));
+
+  const Tensor wide = empty(Shape{3, 7, 33}), a16 = a.to(DType::bf16), w16 = w.to(DType::bf16);
+  matmul_into(wide, a16, w16, {.result = DType::bf16});
+  EXPECT_TRUE(same_bits(wide, matmul(a16, w16, {.result = DType::f32}))) << "the type is y's";
+  matmul_into(empty(Shape{0, 33}), zeros(Shape{0, 40}), w);
+}
+
+TEST(Matmul, IntoRefusesMemoryThatDoesNotFit) {
+  const Tensor a = zeros(Shape{2, 3}), w = zeros(Shape{3, 3}), y = full(Shape{2, 3}, 5);
+  const auto into = [&](const Tensor& to, const MatmulOptions& options = {}) {
+    return refusal([&] { matmul_into(to, a, w, options); });
+  };
+  EXPECT_EQ(into(empty(Shape{3, 2})), "matmul_into: y is [3, 2]; expected contiguous memory of [2, 3]");
+  EXPECT_EQ(into(empty(Shape{3, 2}).transpose(0, 1)),
+            "matmul_into: y is [2, 3], not contiguous; expected contiguous memory of [2, 3]");
+  const std::string shared = "matmul_into: y shares memory with an operand; expected memory of its own; y is [2, 3]";
+  EXPECT_EQ(into(a), shared);
+  EXPECT_EQ(into(w.slice(0, 1, 3)), shared);
+  EXPECT_EQ(into(y, {.residual = y}), shared);
+  EXPECT_EQ(into(y, {.bias = y.select(0, 1)}), shared);
+  EXPECT_EQ(refusal(
+                [&] {
+                  matmul_into(zeros(Shape{2, 3}, DType::i32), a, w);
+                },
+                ErrorKind::unsupported),
+            "matmul: the result has elements of type i32; expected f32 or bf16");
+  EXPECT_TRUE(same_bits(y, full(Shape{2, 3}, 5))) << "nothing is written";
+}
+
 TEST(Matmul, EmptyAxes) {
   EXPECT_EQ(matmul(zeros(Shape{0, 5}), zeros(Shape{5, 3})).shape(), (Shape{0, 3}));
   EXPECT_EQ(matmul(zeros(Shape{2, 0, 5}), prepack(zeros(Shape{5, 3}))).shape(), (Shape{2, 0, 3}));

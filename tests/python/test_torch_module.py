@@ -1,9 +1,16 @@
 """multihead.torch.MultiheadAttention in the place of torch.nn.MultiheadAttention."""
+import copy
+
 import pytest
 
 torch = pytest.importorskip("torch")
 
+import torch.nn.functional as F
+
 import multihead.torch as mt
+from multihead.torch import _module
+from multihead.torch._functional import attend
+from multihead.torch._linear import linear
 
 LAYERS = {
     "plain": {},
@@ -53,6 +60,72 @@ def test_outputs_weights_and_gradients(layer, mask):
         assert torch.allclose(a.grad, b.grad, atol=1e-4, rtol=1e-4), name
     none = ours(*x, need_weights=False, **MASKS[mask])
     assert none[1] is None and torch.allclose(none[0], want, atol=1e-5)
+
+
+KINDS = {
+    "self-attention": ({}, lambda x: [x[0]] * 3),
+    "batch first": ({"batch_first": True}, lambda x: [x[0]] * 3),
+    "keys and values of one": ({}, lambda x: [x[0], x[1], x[1]]),
+    "no bias": ({"bias": False}, lambda x: [x[0]] * 3),
+    "other widths": ({"kdim": 20, "vdim": 28}, lambda x: x),
+    "every second": ({"batch_first": True}, lambda x: [x[0].repeat_interleave(2, -1)[..., ::2]] * 3),
+    "one sequence": ({}, lambda x: [x[0][:, 0]] * 3),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_further_from_double_precision_than_pytorch(kind, dtype, monkeypatch):
+    """Values and gradients; and no product is left to PyTorch."""
+    torch.manual_seed(4)
+    options, choose = KINDS[kind]
+    theirs, ours = (layer.to(dtype) for layer in pair(options))
+    exact = copy.deepcopy(theirs).double()
+    given = choose([x.to(dtype) for x in inputs(options)])
+
+    def run(layer):
+        made = {}
+        x = [made.setdefault(id(x), x.to(layer.out_proj.weight.dtype).requires_grad_()) for x in given]
+        o, weights = layer(*x)
+        gradients = torch.autograd.grad(o.square().sum(), [*made.values(), *layer.parameters()])
+        return [t.double() for t in (o, weights, *gradients)]
+
+    right, expected = run(exact), run(theirs)
+    monkeypatch.setattr(F, "linear", None)
+    unit = {torch.float32: 2.0**-23, torch.bfloat16: 2.0**-7}[dtype]
+    for got, peer, want in zip(run(ours), expected, right):
+        limit = 2 * (peer - want).abs().max() + unit * want.abs().max()
+        assert got.shape == want.shape and (got - want).abs().max() <= limit
+
+
+@pytest.mark.parametrize("frozen", ["in_proj_weight", "in_proj_bias", "out_proj.weight", "out_proj.bias", "all"])
+def test_frozen_parameters(frozen):
+    theirs, ours = pair({"batch_first": True})
+    x = torch.randn(2, 9, 32, requires_grad=True)
+    for layer in (theirs, ours):
+        for name, parameter in layer.named_parameters():
+            parameter.requires_grad_(frozen not in (name, "all"))
+    got, want = (torch.autograd.grad(layer(x, x, x)[0].square().sum(), x, retain_graph=True)[0] for layer in (ours, theirs))
+    assert torch.allclose(got, want, atol=1e-5)
+    for layer in (theirs, ours):
+        layer(x, x, x)[0].square().sum().backward()
+    for (name, a), b in zip(ours.named_parameters(), theirs.parameters()):
+        assert (a.grad is None) == (b.grad is None) == (frozen in (name, "all"))
+        assert a.grad is None or torch.allclose(a.grad, b.grad, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+@pytest.mark.parametrize("recording", [False, True])
+def test_heads_are_joined_where_attention_wrote_them(need_weights, recording, monkeypatch):
+    """What the last product reads is what the kernels wrote: no copy between."""
+    written, read = [], []
+    monkeypatch.setattr(_module, "attend", lambda *given, **more: written.append(attend(*given, **more)) or written[0])
+    monkeypatch.setattr(_module, "linear", lambda x, *more: read.append(x) or linear(x, *more))
+    ours = mt.MultiheadAttention(32, 4, batch_first=True)
+    x = torch.randn(2, 9, 32)
+    with torch.set_grad_enabled(recording):
+        ours(x, x, x, need_weights=need_weights)
+    assert read[1].data_ptr() == written[0][0].data_ptr()
 
 
 @pytest.mark.parametrize("recording", [False, True])

@@ -17,6 +17,11 @@ _transforms = torch._C._functorch.peek_interpreter_stack
 _modes = torch._C._len_torch_dispatch_stack
 
 
+def is_eager(tensors):
+    """Whether the kernels may be called at once: plain tensors, and nothing that must see each operator of PyTorch's."""
+    return not _compiling() and _transforms() is None and _modes() == 0 and {type(x) for x in tensors} <= _PLAIN
+
+
 def why_not(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
     """What keeps a call from multihead's kernels, in a sentence; None where nothing does."""
     for name, x in (("query", query), ("key", key), ("value", value), ("attn_mask", attn_mask)):
@@ -88,22 +93,24 @@ class _Backward(torch.autograd.Function):
         raise NotImplementedError("scaled_dot_product_attention: it is differentiable once; a second derivative was asked for")
 
 
-def _run(q, k, v, scale, given, with_mean):
+def _run(q, k, v, scale, given, with_mean, in_rows):
     """(o, lse, the mean of the weights over heads or None), by the kernels."""
+    B, H, L, _ = q.shape
+    out = q.new_empty(B, L, H, v.shape[-1]).transpose(1, 2) if in_rows else None
     if with_mean:
-        return _core.attention_mean(q, k, v, scale=scale, **given)
-    return *_core.attention(q, k, v, scale=scale, return_lse=True, **given), None
+        return _core.attention_mean(q, k, v, out=out, scale=scale, **given)
+    return *_core.attention(q, k, v, out=out, scale=scale, return_lse=True, **given), None
 
 
 class _Attention(torch.autograd.Function):
     """The eager call with gradients: shorter than the way through the dispatcher."""
 
     @staticmethod
-    def forward(ctx, q, k, v, mask, dropout, seed, causal, scale, with_mean):
+    def forward(ctx, q, k, v, mask, dropout, seed, causal, scale, with_mean, in_rows):
         given = _op.options_of(mask, causal)
         if dropout > 0:
             given.update(dropout=dropout, seed=seed)
-        o, lse, mean = _run(q, k, v, scale, given, with_mean)
+        o, lse, mean = _run(q, k, v, scale, given, with_mean, in_rows)
         ctx.save_for_backward(q, k, v, o, lse, mask)
         ctx.rest = dropout, seed, causal, scale
         ctx.given = given
@@ -115,7 +122,7 @@ class _Attention(torch.autograd.Function):
     @staticmethod
     def backward(ctx, d_o, d_lse, d_mean):
         if d_o is None and d_lse is None:
-            return (None,) * 9
+            return (None,) * 10
         q, k, v, o, lse, mask = ctx.saved_tensors
         dropout, seed, causal, scale = ctx.rest
         wants = ctx.needs_input_grad[:4]
@@ -123,12 +130,12 @@ class _Attention(torch.autograd.Function):
             if dropout == 0 and d_lse is None and not wants[3]:
                 gradients = _core.plain_backward(q, k, v, mask, o, lse, d_o, causal, scale, *wants[:3])
                 if gradients is not None:
-                    return (*gradients, None, *(None,) * 5)
+                    return (*gradients, None, *(None,) * 6)
             d_o = torch.zeros_like(o) if d_o is None else d_o
-            return (*_op.backward(q, k, v, o, lse, d_o, d_lse, wants, scale, ctx.given), *(None,) * 5)
+            return (*_op.backward(q, k, v, o, lse, d_o, d_lse, wants, scale, ctx.given), *(None,) * 6)
         d_o = torch.zeros_like(o) if d_o is None else d_o
         gradients = _Backward.apply(q, k, v, o, lse, d_o, d_lse, mask, torch.tensor(seed), dropout, causal, scale, *wants)
-        return (*(g if w else None for g, w in zip(gradients, wants)), *(None,) * 5)
+        return (*(g if w else None for g, w in zip(gradients, wants)), *(None,) * 6)
 
 
 class _Transformed(torch.autograd.Function):
@@ -147,12 +154,11 @@ class _Transformed(torch.autograd.Function):
         return _op.backward_formula(ctx, d_o, d_lse, lambda *given: _Backward.apply(*given[:-1], *given[-1]))
 
 
-def attend(q, k, v, mask, dropout, causal, scale, with_mean=False):
+def attend(q, k, v, mask, dropout, causal, scale, with_mean=False, in_rows=False):
     """(o, lse, None) of tensors (B, H, T, D) that fit, by the shortest way there is; with_mean: (o, lse, the mean of the
-    weights over heads), which has no gradient."""
+    weights over heads), which has no gradient; in_rows: o may lie in memory as (B, T, H, D), where the next product reads it."""
     q, k, v = _op.unit(q), _op.unit(k), _op.unit(v)
-    kinds = {type(q), type(k), type(v)} if mask is None else {type(q), type(k), type(v), type(mask)}
-    if _compiling() or not kinds <= _PLAIN or _transforms() is not None or _modes() > 0:
+    if not is_eager((q, k, v) if mask is None else (q, k, v, mask)):
         seed = _op.drawn_seed() if dropout > 0 else None
         call = _op.attention if _compiling() or _transforms() is None else _Transformed.apply
         o, lse = call(q, k, v, mask, seed, dropout, causal, scale)
@@ -164,11 +170,11 @@ def attend(q, k, v, mask, dropout, causal, scale, with_mean=False):
     if _grad_enabled() and (
         q.requires_grad or k.requires_grad or v.requires_grad or (mask is not None and mask.requires_grad)
     ):
-        return _Attention.apply(q, k, v, mask, dropout, seed, causal, scale, with_mean)
+        return _Attention.apply(q, k, v, mask, dropout, seed, causal, scale, with_mean, in_rows)
     given = _op.options_of(mask, causal)
     if dropout > 0:
         given.update(dropout=dropout, seed=seed)
-    return _run(q, k, v, scale, given, with_mean)
+    return _run(q, k, v, scale, given, with_mean, in_rows)
 
 
 def _lowered(query, key, value, attn_mask):

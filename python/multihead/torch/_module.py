@@ -6,6 +6,7 @@ from torch.nn import functional as F
 
 from . import _op
 from ._functional import attend, why_not
+from ._linear import linear
 
 
 def _dropped(mask, kind):
@@ -55,23 +56,17 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
             raise ValueError(f"MultiheadAttention: expected (L, E) or three axes of all; {shapes}")
         if is_causal and attn_mask is None:
             raise ValueError("MultiheadAttention: is_causal is a hint about attn_mask; expected attn_mask beside it")
-        if not batched:
-            query, key, value = query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0)
-            key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
-        elif not self.batch_first:
-            same = query is key, key is value
-            query = query.transpose(0, 1)
-            key = query if same[0] else key.transpose(0, 1)
-            value = key if same[1] else value.transpose(0, 1)
-        q, k, v = self._heads(query, key, value)
+        if not batched and key_padding_mask is not None:
+            key_padding_mask = key_padding_mask.unsqueeze(0)
+        q, k, v = self._heads(*self._projected(query, key, value))
         mask = self._mask(q, k, key_padding_mask, attn_mask)
         reason = why_not(q, k, v, mask)
         if reason is not None:
             raise NotImplementedError(f"MultiheadAttention: {reason}")
         mean = need_weights and average_attn_weights
-        o, lse, weights = attend(q, k, v, mask, self.dropout if self.training else 0.0, False, None, with_mean=mean)
+        o, lse, weights = attend(q, k, v, mask, self.dropout if self.training else 0.0, False, None, with_mean=mean, in_rows=True)
         B, H, L, D = o.shape
-        o = F.linear(o.transpose(1, 2).reshape(B, L, H * D), self.out_proj.weight, self.out_proj.bias)
+        o = linear(o.transpose(1, 2).reshape(B, L, H * D), self.out_proj.weight, self.out_proj.bias)
         if need_weights and not average_attn_weights:
             with torch.no_grad():
                 weights = _op.attention_weights(q, k, lse, mask, False, None)
@@ -80,15 +75,21 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
             return o.squeeze(0), None if weights is None else weights.squeeze(0)
         return (o if self.batch_first else o.transpose(0, 1)), weights
 
-    def _heads(self, query, key, value):
-        """q, k and v as (B, H, T, D), with the learned and the zero key where the layer has them."""
+    def _projected(self, query, key, value):
+        """What the layer makes of its inputs, as they lie: (L, E), (L, B, E) or (B, L, E)."""
         if self._qkv_same_embed_dim and query is key and key is value:
-            q, k, v = F.linear(query, self.in_proj_weight, self.in_proj_bias).chunk(3, -1)
+            return linear(query, self.in_proj_weight, self.in_proj_bias).chunk(3, -1)
+        weights = self.in_proj_weight.chunk(3) if self._qkv_same_embed_dim else (
+            self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
+        return tuple(linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases))
+
+    def _heads(self, *projected):
+        """q, k and v as (B, H, T, D), with the learned and the zero key where the layer has them."""
+        if projected[0].dim() == 2:
+            q, k, v = (x.unsqueeze(0) for x in projected)
         else:
-            weights = self.in_proj_weight.chunk(3) if self._qkv_same_embed_dim else (
-                self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
-            biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
-            q, k, v = (F.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases))
+            q, k, v = projected if self.batch_first else (x.transpose(0, 1) for x in projected)
         if self.bias_k is not None:
             k = torch.cat([k, self.bias_k.to(k.dtype).expand(k.shape[0], 1, -1)], 1)
             v = torch.cat([v, self.bias_v.to(v.dtype).expand(v.shape[0], 1, -1)], 1)

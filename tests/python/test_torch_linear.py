@@ -1,0 +1,124 @@
+"""The projections of multihead.torch beside torch.nn.functional.linear."""
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torch.nn.functional as F
+
+from multihead import _core
+from multihead.torch._linear import linear
+
+ROUNDING = {torch.float32: 2.0**-24, torch.bfloat16: 2.0**-8}
+INPUTS = {
+    "rows": lambda: torch.randn(70, 40),
+    "a batch": lambda: torch.randn(3, 17, 40),
+    "one row": lambda: torch.randn(40),
+    "transposed": lambda: torch.randn(17, 3, 40).transpose(0, 1),
+    "every second": lambda: torch.randn(3, 17, 80)[..., ::2],
+    "expanded": lambda: torch.randn(40).expand(3, 17, 40),
+    "none": lambda: torch.randn(0, 40),
+}
+
+
+def close(got, product, *factors, more=0.0):
+    """Products of both factors, summed in f32 in some order and rounded once to their type."""
+    a, b = (x.detach().double() for x in factors)
+    want, terms = product(a, b) + more, product(a.abs(), b.abs()) + abs(more)
+    count = a.numel() + b.numel()  # no sum has more terms
+    limit = count * 2.0**-24 * terms + ROUNDING[got.dtype] * want.abs()
+    assert got.shape == want.shape and ((got.double() - want).abs() <= limit).all()
+
+
+@pytest.fixture
+def products(monkeypatch):
+    """The calls of our product."""
+    calls, product = [], _core.matmul
+    monkeypatch.setattr(_core, "matmul", lambda *given: calls.append(given) or product(*given))
+    return calls
+
+
+@pytest.mark.parametrize("with_bias", [True, False])
+@pytest.mark.parametrize("dtype", ROUNDING)
+@pytest.mark.parametrize("name", INPUTS)
+def test_values_and_gradients(name, dtype, with_bias, products):
+    torch.manual_seed(5)
+    x = INPUTS[name]().to(dtype).requires_grad_()
+    weight = torch.randn(33, 40, dtype=dtype, requires_grad=True)
+    bias = torch.randn(33, dtype=dtype, requires_grad=True) if with_bias else None
+    y = linear(x, weight, bias)
+    close(y, lambda a, b: a @ b.T, x, weight, more=bias.detach().double() if with_bias else 0.0)
+    with torch.no_grad():
+        assert torch.equal(linear(x, weight, bias), y)
+    for dy in (torch.randn(y.shape).to(dtype), torch.ones((), dtype=dtype).expand(y.shape)):
+        dx, dw, *db = torch.autograd.grad(y, [t for t in (x, weight, bias) if t is not None], dy, retain_graph=True)
+        rows = lambda t: t.reshape(-1, t.shape[-1])
+        close(dx, lambda a, b: a @ b, dy, weight)
+        close(dw, lambda a, b: rows(a).T @ rows(b), dy, x)
+        for each in db:
+            close(each, lambda a, b: (rows(a) * b).sum(0), dy, torch.ones(1))
+    assert len(products) == 6
+
+
+@pytest.mark.parametrize("wanted", [{0}, {1}, {2}, {0, 1}, {1, 2}])
+def test_only_gradients_that_are_wanted(wanted, products):
+    given = [torch.randn(*shape).requires_grad_(n in wanted) for n, shape in enumerate([(2, 7, 8), (6, 8), (6,)])]
+    linear(*given).square().sum().backward()
+    want = [t.detach().requires_grad_(t.requires_grad) for t in given]
+    F.linear(*want).square().sum().backward()
+    for ours, theirs in zip(given, want):
+        assert (ours.grad is None) == (theirs.grad is None)
+        assert ours.grad is None or torch.allclose(ours.grad, theirs.grad, atol=1e-4)
+    assert len(products) == 1 + len(wanted - {2})
+
+
+def test_second_derivatives():
+    given = [torch.randn(*shape, requires_grad=True) for shape in [(2, 7, 8), (6, 8), (6,)]]
+
+    def second(call):
+        first = torch.autograd.grad(call(*given).pow(3).sum(), given, create_graph=True)
+        return torch.autograd.grad(sum(g.square().sum() for g in first), given)
+
+    for ours, theirs in zip(second(linear), second(F.linear)):
+        assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-3 * theirs.abs().max().item())
+
+
+def test_gradients_in_batches():
+    x, weight = torch.randn(7, 8, requires_grad=True), torch.randn(6, 8, requires_grad=True)
+    dy = torch.randn(3, 7, 6)
+    got = torch.autograd.grad(linear(x, weight), (x, weight), dy, is_grads_batched=True)
+    want = torch.autograd.grad(F.linear(x, weight), (x, weight), dy, is_grads_batched=True)
+    for a, b in zip(got, want):
+        assert torch.allclose(a, b, atol=1e-5)
+
+
+class Marked(torch.Tensor):
+    """A tensor of a type of its own."""
+
+
+def autocast(x, weight):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return linear(x, weight)
+
+
+LEFT = {
+    "f16": lambda x, w: linear(x.half(), w.half()),
+    "f64": lambda x, w: linear(x.double(), w.double()),
+    "autocast": autocast,
+    "vmap": lambda x, w: torch.func.vmap(linear, in_dims=(0, None))(x, w),
+    "grad": lambda x, w: torch.func.grad(lambda x: linear(x, w).sum())(x),
+    "compiled": lambda x, w: torch.compile(linear, fullgraph=True, backend="aot_eager")(x, w),
+    "subclass": lambda x, w: linear(x.as_subclass(Marked), w),
+    "nested": lambda x, w: linear(torch.nested.nested_tensor([x, x[:4]]), w),
+    "meta": lambda x, w: linear(x.to("meta"), w.to("meta")),
+}
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("name", LEFT)
+def test_left_to_pytorch(name, products):
+    assert LEFT[name](torch.randn(7, 8), torch.randn(6, 8)) is not None and not products
+
+
+def test_what_does_not_fit_is_refused_with_the_shapes():
+    with pytest.raises(ValueError, match=r"a is \[2, 5\], w is \[4, 3\]"):
+        linear(torch.randn(2, 5), torch.randn(3, 4))
