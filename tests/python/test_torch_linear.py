@@ -6,8 +6,10 @@ torch = pytest.importorskip("torch")
 import torch.nn.functional as F
 
 from multihead import _core
+from multihead.torch import _linear
 from multihead.torch._linear import linear
 
+SMALLEST = _linear._SMALLEST[torch.float32]
 ROUNDING = {torch.float32: 2.0**-24, torch.bfloat16: 2.0**-8}
 INPUTS = {
     "rows": lambda: torch.randn(70, 40),
@@ -29,9 +31,10 @@ def close(got, product, *factors, more=0.0):
     assert got.shape == want.shape and ((got.double() - want).abs() <= limit).all()
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def products(monkeypatch):
-    """The calls of our product."""
+    """The calls of our product, which takes small ones too."""
+    monkeypatch.setitem(_linear._SMALLEST, torch.float32, 0)
     calls, product = [], _core.matmul
     monkeypatch.setattr(_core, "matmul", lambda *given: calls.append(given) or product(*given))
     return calls
@@ -117,6 +120,13 @@ LEFT = {
 @pytest.mark.parametrize("name", LEFT)
 def test_left_to_pytorch(name, products):
     assert LEFT[name](torch.randn(7, 8), torch.randn(6, 8)) is not None and not products
+
+
+@pytest.mark.parametrize("dtype, rows, ours", [(torch.float32, 127, 0), (torch.float32, 128, 1), (torch.bfloat16, 1, 1)])
+def test_small_products_of_f32_are_left_to_pytorch(dtype, rows, ours, products, monkeypatch):
+    monkeypatch.setitem(_linear._SMALLEST, torch.float32, SMALLEST)
+    linear(torch.randn(rows, 64, dtype=dtype), torch.randn(128, 64, dtype=dtype))
+    assert len(products) == ours
 
 
 def test_what_does_not_fit_is_refused_with_the_shapes():

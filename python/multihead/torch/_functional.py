@@ -95,8 +95,10 @@ class _Backward(torch.autograd.Function):
 
 def _run(q, k, v, scale, given, with_mean, in_rows):
     """(o, lse, the mean of the weights over heads or None), by the kernels."""
-    B, H, L, _ = q.shape
-    out = q.new_empty(B, L, H, v.shape[-1]).transpose(1, 2) if in_rows else None
+    out = None
+    if in_rows and q.shape[2] > 1:  # one row lies in both orders at once
+        B, H, L, _ = q.shape
+        out = q.new_empty(B, L, H, v.shape[-1]).transpose(1, 2)
     if with_mean:
         return _core.attention_mean(q, k, v, out=out, scale=scale, **given)
     return *_core.attention(q, k, v, out=out, scale=scale, return_lse=True, **given), None

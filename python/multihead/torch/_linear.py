@@ -7,15 +7,17 @@ from multihead import _core
 
 from ._functional import is_eager
 
-_KINDS = {torch.float32, torch.bfloat16}
+# Products that are worth the call: below, in float32, PyTorch's are as fast or faster (16 rows, 64 → 192: 10 against 12 µs;
+# Zen 4, November 2026); in bfloat16 they take three times as long.
+_SMALLEST = {torch.float32: 2**20, torch.bfloat16: 0}
+_compiling = torch.compiler.is_compiling
 _in_batches = torch._C._functorch.is_legacy_batchedtensor
 
 
 def _is_ours(*tensors):
     kind = tensors[0].dtype
-    if kind not in _KINDS or not is_eager(tensors):
-        return False
-    return all(x.dtype == kind and x.is_cpu and x.layout == torch.strided and not x.is_nested for x in tensors)
+    fits = lambda x: x.dtype == kind and x.is_cpu and x.layout == torch.strided and not x.is_nested
+    return is_eager(tensors) and all(fits(x) for x in tensors)
 
 
 class _Linear(torch.autograd.Function):
@@ -39,7 +41,10 @@ class _Linear(torch.autograd.Function):
 
 def linear(x, weight, bias=None):
     """x (…, K) · weightᵀ + bias, weight (N, K), with gradients. The product is ours where the call is eager and its tensors are
-    plain ones on the CPU in float32 or bfloat16; PyTorch's where not."""
+    plain ones on the CPU in float32, not small, or bfloat16; PyTorch's where not."""
+    smallest = None if _compiling() else _SMALLEST.get(x.dtype)
+    if smallest is None or x.numel() * weight.size(0) < smallest:
+        return F.linear(x, weight, bias)
     given = (x, weight) if bias is None else (x, weight, bias)
     if torch.is_autocast_enabled("cpu") or not _is_ours(*given):
         return F.linear(x, weight, bias)

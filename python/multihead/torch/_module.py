@@ -58,7 +58,7 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
             raise ValueError("MultiheadAttention: is_causal is a hint about attn_mask; expected attn_mask beside it")
         if not batched and key_padding_mask is not None:
             key_padding_mask = key_padding_mask.unsqueeze(0)
-        q, k, v = self._heads(*self._projected(query, key, value))
+        q, k, v = self._heads(query, key, value)
         mask = self._mask(q, k, key_padding_mask, attn_mask)
         reason = why_not(q, k, v, mask)
         if reason is not None:
@@ -75,27 +75,28 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
             return o.squeeze(0), None if weights is None else weights.squeeze(0)
         return (o if self.batch_first else o.transpose(0, 1)), weights
 
-    def _projected(self, query, key, value):
-        """What the layer makes of its inputs, as they lie: (L, E), (L, B, E) or (B, L, E)."""
-        if self._qkv_same_embed_dim and query is key and key is value:
-            return linear(query, self.in_proj_weight, self.in_proj_bias).chunk(3, -1)
-        weights = self.in_proj_weight.chunk(3) if self._qkv_same_embed_dim else (
-            self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
-        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
-        return tuple(linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases))
-
-    def _heads(self, *projected):
+    def _heads(self, query, key, value):
         """q, k and v as (B, H, T, D), with the learned and the zero key where the layer has them."""
-        if projected[0].dim() == 2:
-            q, k, v = (x.unsqueeze(0) for x in projected)
+        if self._qkv_same_embed_dim and query is key and key is value:
+            q, k, v = self._split(linear(query, self.in_proj_weight, self.in_proj_bias)).chunk(3, 1)
         else:
-            q, k, v = projected if self.batch_first else (x.transpose(0, 1) for x in projected)
+            weights = self.in_proj_weight.chunk(3) if self._qkv_same_embed_dim else (
+                self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+            biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
+            q, k, v = (self._split(linear(x, w, b)) for x, w, b in zip((query, key, value), weights, biases))
         if self.bias_k is not None:
-            k = torch.cat([k, self.bias_k.to(k.dtype).expand(k.shape[0], 1, -1)], 1)
-            v = torch.cat([v, self.bias_v.to(v.dtype).expand(v.shape[0], 1, -1)], 1)
+            one_more = lambda x, own: torch.cat([x, self._split(own.to(x.dtype)).expand(x.shape[0], -1, -1, -1)], 2)
+            k, v = one_more(k, self.bias_k), one_more(v, self.bias_v)
         if self.add_zero_attn:
             k, v = F.pad(k, (0, 0, 0, 1)), F.pad(v, (0, 0, 0, 1))
-        return tuple(x.unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2) for x in (q, k, v))
+        return q, k, v
+
+    def _split(self, x):
+        """Heads (B, H, T, D), however many, of (T, H·D), (T, B, H·D) or (B, T, H·D)."""
+        x = x.unflatten(-1, (-1, self.head_dim))
+        if x.dim() == 3:
+            return x.transpose(0, 1).unsqueeze(0)
+        return x.transpose(1, 2) if self.batch_first else x.permute(1, 2, 0, 3)
 
     def _mask(self, q, k, key_padding_mask, attn_mask):
         more = (self.bias_k is not None) + bool(self.add_zero_attn)  # keys of the layer's own: never masked
