@@ -36,19 +36,28 @@ inline float row_value(const View& x, const Sequence& s, int64_t head, int64_t r
   return static_cast<const float*>(x.data)[s.batch * x.stride[0] + head * x.stride[1] + (s.q_begin + row) * x.stride[2]];
 }
 
-inline float dot(const float* x, const float* y, int64_t width) {
+template <class T>
+inline float dot(const T* x, const T* y, int64_t width) {
   V sum = hn::Zero(f32);
   int64_t c = 0;
-  for (; c + kLanes <= width; c += kLanes) sum = hn::MulAdd(hn::LoadU(f32, x + c), hn::LoadU(f32, y + c), sum);
+  for (; c + kLanes <= width; c += kLanes) sum = hn::MulAdd(load_widened(x + c), load_widened(y + c), sum);
   float total = hn::GetLane(hn::SumOfLanes(f32, sum));
-  for (; c < width; ++c) total += x[c] * y[c];
+  for (; c < width; ++c) total += widen(x[c]) * widen(y[c]);
   return total;
 }
 
-inline bool all_zero(const float* x, int64_t count) {
+template <class T>
+inline bool all_zero(const T* x, int64_t count) {
   for (int64_t c = 0; c < count; ++c)
-    if (!(x[c] == 0)) return false;
+    if (!(widen(x[c]) == 0)) return false;
   return true;
+}
+
+// Σ d_o · o of a row. A row without keys may have an lse, its sink's; its o is 0, and counts whatever stands in d_o.
+template <class T>
+inline float delta_of(const RowWalk& o, const RowWalk& d_o, int64_t row, int64_t width) {
+  const T* at = reinterpret_cast<const T*>(o.at(row));
+  return all_zero(at, width) ? 0 : dot(at, reinterpret_cast<const T*>(d_o.at(row)), width);
 }
 
 inline void set_lse(const BackwardPlan& plan, int64_t row, double units) {
@@ -61,29 +70,21 @@ inline void row_deltas(const BackwardPlan& plan, int64_t n, int64_t head) {
   const AttentionBackwardArgs& a = plan.a;
   const Sequence& s = a.sequences.data[n];
   const int64_t width = plan.sizes.value_width;
-  Scratch scratch;
-  float *o_room = take<float>(scratch, width), *d_o_room = take<float>(scratch, width);
-  const RowWalk o_rows = walk(a.o, s.batch, head, s.q_begin), d_o_rows = walk(a.d_o, s.batch, head, s.q_begin);
-  const auto widened = [&](DType type, char* row, float* room) HWY_ATTR {
-    if (type != DType::f32) widen_row(type, row, width, 1, room);
-    return type == DType::f32 ? reinterpret_cast<float*>(row) : room;
-  };
+  const RowWalk o = walk(a.o, s.batch, head, s.q_begin), d_o = walk(a.d_o, s.batch, head, s.q_begin);
+  const auto delta_of_type = a.o.dtype == DType::f32 ? delta_of<float> : a.o.dtype == DType::bf16 ? delta_of<bf16> : delta_of<f16>;
   for (int64_t i = 0; i < s.q_len; ++i) {
-    float* out = plan.delta + plan.row(n, head) + i;
-    *out = 0;
+    const int64_t row = plan.row(n, head) + i;
     const float lse = row_value(a.lse, s, head, i);
-    set_lse(plan, plan.row(n, head) + i, static_cast<double>(lse) * kPerUnit);
-    if (lse == kNone) continue;
-    const float *o = widened(a.o.dtype, o_rows.at(i), o_room), *d_o = widened(a.d_o.dtype, d_o_rows.at(i), d_o_room);
-    // A row without keys may have an lse, its sink's; its o is 0.
-    *out = (all_zero(o, width) ? 0 : dot(o, d_o, width)) - (a.d_lse ? row_value(a.d_lse, s, head, i) : 0);
+    set_lse(plan, row, static_cast<double>(lse) * kPerUnit);
+    plan.delta[row] = lse == kNone ? 0 : delta_of_type(o, d_o, i, width) - (a.d_lse ? row_value(a.d_lse, s, head, i) : 0);
   }
 }
 
-// Rows of x (q or d_o) as (lanes, width padded with zeros), times factor (times 1/|x| where normalised).
-inline void load_rows(const View& x, const Sequence& s, const QueryBlock& q, float factor, bool normalise, float* to) {
+// Rows of x (q or d_o) as (lanes, width padded with zeros), times factor (times 1/|x| where normalised), in place where they are so.
+inline Rows load_rows(const View& x, const Sequence& s, const QueryBlock& q, float factor, bool normalise, float* to) {
   const int64_t width = x.size[3], room = round_up(width, kLanes);
   const RowWalk from = walk(x, s.batch, q.head, s.q_begin + q.first);
+  if (lies_as_read(x) && width == room && factor == 1 && !normalise) return {reinterpret_cast<const float*>(from.first), x.stride[2]};
   for (int r = 0; r < q.count; ++r) {
     float* row = to + r * room;
     widen_row(x.dtype, from.at(r), width, 1, row);
@@ -91,14 +92,15 @@ inline void load_rows(const View& x, const Sequence& s, const QueryBlock& q, flo
     if (factor != 1) widen_row(row, width, factor, row);
     for (int64_t c = width; c < room; ++c) row[c] = 0;
   }
+  return {to, room};
 }
 
 inline BackwardQueries take_queries(Scratch& scratch, const Sizes& sizes) {
   BackwardQueries b{};
   b.q.columns = take<float>(scratch, sizes.key_width * kMaxQueries);
   b.d_o_columns = take<float>(scratch, sizes.value_width * kMaxQueries);
-  b.q_rows = take<float>(scratch, round_up(sizes.key_width, kLanes) * kMaxQueries);
-  b.d_o_rows = take<float>(scratch, round_up(sizes.value_width, kLanes) * kMaxQueries);
+  b.q_room = take<float>(scratch, round_up(sizes.key_width, kLanes) * kMaxQueries);
+  b.d_o_room = take<float>(scratch, round_up(sizes.value_width, kLanes) * kMaxQueries);
   b.dq = take<float>(scratch, sizes.key_width * kMaxQueries);
   return b;
 }
@@ -143,8 +145,8 @@ inline void load_block(const BackwardPlan& plan, BackwardQueries& b, float* rows
     rows_to_columns(rows, plan.sizes.value_width, hn::Set(f32, 1.0f), b.d_o_columns + v * kLanes, q.width());
   }
   const bool cosine = a.scores.similarity == Similarity::cosine;
-  load_rows(a.q, s, q, cosine ? a.scores.scale[head] : 1, cosine, b.q_rows);
-  load_rows(a.d_o, s, q, 1, false, b.d_o_rows);
+  b.q_rows = load_rows(a.q, s, q, cosine ? a.scores.scale[head] : 1, cosine, b.q_room);
+  b.d_o_rows = load_rows(a.d_o, s, q, 1, false, b.d_o_room);
   b.finite = -1;
   for (int r = 0; r < static_cast<int>(q.width()); ++r) {
     const int64_t row = plan.row(n, head) + q.first + r;
@@ -158,8 +160,8 @@ inline void load_block(const BackwardPlan& plan, BackwardQueries& b, float* rows
 // Whether every number that a dropped pair of this tile could leak is finite.
 inline bool tile_finite(const Sizes& sizes, BackwardQueries& b, const KeyBlock& block) {
   if (b.finite < 0) {
-    b.finite = all_finite(b.q_rows, round_up(sizes.key_width, kLanes), b.q.count, sizes.key_width) &&
-               all_finite(b.d_o_rows, round_up(sizes.value_width, kLanes), b.q.count, sizes.value_width);
+    b.finite = all_finite(b.q_rows.data, b.q_rows.stride, b.q.count, sizes.key_width) &&
+               all_finite(b.d_o_rows.data, b.d_o_rows.stride, b.q.count, sizes.value_width);
   }
   return b.finite && all_finite(block.k.data, block.k.stride, block.count, sizes.key_width) &&
          all_finite(block.v.data, block.v.stride, block.count, sizes.value_width);
@@ -198,14 +200,17 @@ void backward_tile(BackwardTask& task, BackwardQueries& b, KeyBlock& block, KeyS
   const bool careful = dropping && !tile_finite(sizes, b, block);
   if (careful) remember_kept<N>(room.p, count, room.kept);
   if (room.factors) dropout_factors(a.scores, b.q, span, room.factors);
-  const float* v = block.v.data + (span.begin - block.first) * block.v.stride;
-  probability_gradients<N>(b, v, block.v.stride, sizes.value_width, count, unit, dropping, {a.dbias, b.q, span}, room);
+  int64_t ends[N];
+  meet_keys(b.q, span, kind, ends);
+  const Rows v{block.v.data + (span.begin - block.first) * block.v.stride, block.v.stride};
+  product_gradients<N>(b, v, sizes.value_width, ends, {a.dbias, b.q, span}, room.ds);
+  probability_gradients<N>(b, ends, unit, dropping, room);
   if (a.dbias && task.plan.writes_bias) add_dense_bias<true>(a.dbias, b.q, span, room.ds, room.scores.rows);
   else if (a.dbias) add_dense_bias(a.dbias, b.q, span, room.ds, room.scores.rows);
   if (task.relative)
     add_relative_bias(b.q, span, a.sequences.data[task.n].position, task.keys.first + task.keys.count - 1, room.ds, task.relative);
   if (a.scores.cap > 0) multiply_slope<N>(count, room);
-  add_gradients<N>(a, sizes, b, task.keys, span, careful, room);
+  add_gradients<N>(a, sizes, b, task.keys, span, ends, careful, room);
 }
 
 // One block of queries against all keys of the task; packed when the first pair is kept. False: none is.
@@ -234,7 +239,7 @@ inline bool backward_block(BackwardTask& task, BackwardQueries& b, float* rows_r
   return packed;
 }
 
-// Turns Σ ds · y (y = k̂ or k), and for euclidean the sum of ds, into the gradient of x; x is the row as it came. Returns x̂ · Σ.
+// Turns Σ ds · y (cosine: y = k̂; euclidean: y = k, with the sum of ds) into the gradient of x; x is the row as it came. Returns x̂ · Σ.
 // A row that gathered exactly nothing has the gradient 0, whatever stands in x.
 inline float finish_row(Similarity similarity, float scale, float sum, const float* x, int64_t width, float* gradient) {
   if (all_zero(gradient, width) && sum == 0) return 0;
@@ -243,29 +248,28 @@ inline float finish_row(Similarity similarity, float scale, float sum, const flo
     const float inverse = inverse_norm(square(x, width));
     projection = dot(x, gradient, width) * inverse;
     for (int64_t c = 0; c < width; ++c) gradient[c] = scale * inverse * (gradient[c] - projection * inverse * x[c]);
-  } else if (similarity == Similarity::euclidean) {
+  } else {
     for (int64_t c = 0; c < width; ++c) gradient[c] = 2 * scale * (gradient[c] - sum * x[c]);
-  } else if (scale != 1) {
-    for (int64_t c = 0; c < width; ++c) gradient[c] *= scale;
   }
   return projection;
 }
 
 // The last task of a head's keys writes dq of a block.
-inline void write_dq(const BackwardPlan& plan, const BackwardQueries& b, const float* columns, float* rows_room, float* row_sum) {
+inline void write_dq(const BackwardPlan& plan, const BackwardQueries& b, const float* columns, float* rows_room, const float* row_sum) {
   const AttentionBackwardArgs& a = plan.a;
   const QueryBlock& q = b.q;
   const Sequence& s = a.sequences.data[q.sequence];
   const int64_t width = plan.sizes.key_width, stride = width + 4;
   const float scale = a.scores.scale[q.head];
-  const bool plain = a.scores.similarity == Similarity::dot;
+  const bool plain = a.scores.similarity == Similarity::dot, direct = plain && a.dq && a.dq.dtype == DType::f32;
   float* x = rows_room + kLanes * stride;
   const RowWalk dq = a.dq ? walk(a.dq, s.batch, q.head, s.q_begin + q.first) : RowWalk{};
   for (int v = 0; v < q.vectors; ++v) {
     float* rows[kLanes];
-    for (int r = 0; r < kLanes; ++r) rows[r] = rows_room + r * stride;
+    for (int r = 0; r < kLanes; ++r)
+      rows[r] = direct && v * kLanes + r < q.count ? reinterpret_cast<float*>(dq.at(v * kLanes + r)) : rows_room + r * stride;
     columns_to_rows(columns + v * kLanes, q.width(), width, hn::Set(f32, plain ? scale : 1.0f), rows);
-    for (int r = 0; r < kLanes && v * kLanes + r < q.count; ++r) {
+    for (int r = 0; !direct && r < kLanes && v * kLanes + r < q.count; ++r) {
       const int64_t i = q.first + v * kLanes + r;
       if (!plain) {
         widen_row(a.q.dtype, address(a.q, s.batch, q.head, s.q_begin + i), width, 1, x);
@@ -280,6 +284,10 @@ inline void write_dq(const BackwardPlan& plan, const BackwardQueries& b, const f
 // Adds this task's part of dq of a block, if it has any, after those of smaller keys; the last one writes it out.
 inline bool pass_dq(const BackwardTask& task, int64_t number, const BackwardQueries& b, KeyTasks tasks, bool any, float* rows_room) {
   const BackwardPlan& plan = task.plan;
+  if (tasks.begin + 1 == tasks.end) {
+    write_dq(plan, b, b.dq, rows_room, b.row_sum);
+    return true;
+  }
   const int64_t block = plan.block(task.n, b.q.head) + number, size = plan.sizes.key_width * b.q.width();
   float* sum = plan.dq + block * (plan.sizes.key_width + 1) * kMaxQueries;
   float* row_sum = sum + plan.sizes.key_width * kMaxQueries;

@@ -34,14 +34,15 @@ inline void write_keys(const BackwardTask& task, float* x) {
   const int64_t first = s.k_begin + task.keys.first;
   const RowWalk dk_rows = a.dk ? walk(a.dk, s.batch, task.key_head, first) : RowWalk{};
   const RowWalk dv_rows = a.dv ? walk(a.dv, s.batch, task.key_head, first) : RowWalk{};
+  const Similarity similarity = a.scores.similarity;
+  const float scale = a.scores.scale[task.key_head * task.plan.sizes.group];
   for (int64_t j = 0; j < task.keys.count; ++j) {
     float* dk = task.keys.dk + j * round_up(key_width, kLanes);
-    if (a.dk) {
-      const bool cosine = a.scores.similarity == Similarity::cosine;
-      if (a.scores.similarity != Similarity::dot) widen_row(a.kv.k.dtype, address(a.kv.k, s.batch, task.key_head, first + j), key_width, 1, x);
-      finish_row(a.scores.similarity, cosine ? 1 : a.scores.scale[task.key_head * task.plan.sizes.group], task.keys.column_sum[j], x, key_width, dk);
-      narrow_row(a.dk.dtype, dk, key_width, dk_rows.at(j));
+    if (a.dk && similarity != Similarity::dot) {
+      widen_row(a.kv.k.dtype, address(a.kv.k, s.batch, task.key_head, first + j), key_width, 1, x);
+      finish_row(similarity, similarity == Similarity::cosine ? 1 : scale, task.keys.column_sum[j], x, key_width, dk);
     }
+    if (a.dk) narrow_row(a.dk.dtype, dk, key_width, dk_rows.at(j), similarity == Similarity::dot ? scale : 1);
     if (a.dv) narrow_row(a.dv.dtype, task.keys.dv + j * round_up(value_width, kLanes), value_width, dv_rows.at(j));
   }
 }
@@ -152,26 +153,36 @@ inline BackwardPlan plan_backward(const AttentionBackwardArgs& a, Scratch& scrat
   return plan;
 }
 
-inline void attention_backward(const AttentionBackwardArgs& a) {
-  Scratch scratch;
-  const BackwardPlan plan = plan_backward(a, scratch);
+// prepare(n, head): delta and lse of its rows; run(n, key_head, part): a task. Rows whose keys several tasks share are prepared
+// before all of them, those of one task by it, when it has them at hand.
+template <class Prepare, class Run>
+inline void run_backward(const BackwardPlan& plan, Prepare prepare, Run run) {
+  const AttentionBackwardArgs& a = plan.a;
+  const int64_t heads = plan.sizes.heads, group = plan.sizes.group, total = plan.tasks_at[a.sequences.count];
   if (a.dbias && !plan.writes_bias) clear_bias(a.dbias);
-  if (a.drelative) memset(a.drelative, 0, static_cast<size_t>(plan.sizes.heads * a.scores.relative_count) * 4);
-  parallel_for(a.sequences.count * plan.sizes.heads, [&](int64_t task) {
-    const int64_t n = task / plan.sizes.heads, head = task % plan.sizes.heads;
-    row_deltas(plan, n, head);
-    refine_lse(plan, n, head);
+  if (a.drelative) memset(a.drelative, 0, static_cast<size_t>(heads * a.scores.relative_count) * 4);
+  parallel_for(a.sequences.count * heads, [&](int64_t task) {
+    if (plan.key_tasks(task / heads) > 1) prepare(task / heads, task % heads);
   });
-  parallel_for(plan.tasks_at[a.sequences.count], [&](int64_t task) {
-    int64_t n = 0;
-    while (plan.tasks_at[n + 1] <= task) ++n;
-    const int64_t at = task - plan.tasks_at[n], parts = plan.key_tasks(n);
+  parallel_for(total, [&](int64_t task) {
+    const int64_t n = last_start(plan.tasks_at, a.sequences.count, task), at = task - plan.tasks_at[n], parts = plan.key_tasks(n);
     try {
-      backward_task(plan, n, at / parts, at % parts);
+      for (int64_t h = 0; parts == 1 && h < group; ++h) prepare(n, at * group + h);
+      run(n, at / parts, at % parts);
     } catch (...) {
       __atomic_store_n(plan.done.abandoned, 1, __ATOMIC_RELEASE);
       throw;
     }
   });
-  if (a.dsink || a.dscale) parallel_for(plan.sizes.heads, [&](int64_t head) { sum_rows(plan, head); });
+  if (a.dsink || a.dscale) parallel_for(heads, [&](int64_t head) { sum_rows(plan, head); });
+}
+
+inline void attention_backward(const AttentionBackwardArgs& a) {
+  Scratch scratch;
+  const BackwardPlan plan = plan_backward(a, scratch);
+  const auto prepare = [&](int64_t n, int64_t head) {
+    row_deltas(plan, n, head);
+    refine_lse(plan, n, head);
+  };
+  run_backward(plan, prepare, [&](int64_t n, int64_t key_head, int64_t part) { backward_task(plan, n, key_head, part); });
 }

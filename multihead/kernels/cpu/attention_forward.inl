@@ -97,7 +97,7 @@ inline void remember_kept(const float* s, int64_t count, float* kept) {
 }
 
 // sums (width of v, lanes) += p · v pair by pair, so that a non-finite value reaches only the rows that keep its key: the same
-// order as add_product, so the same bits.
+// order as add_stairs, so the same bits.
 template <int N>
 inline void add_values_carefully(float* sums, Rows v, int64_t count, int64_t value_width, const float* p, const float* kept) {
   constexpr int64_t width = N * kLanes;
@@ -231,9 +231,7 @@ inline int64_t rows_of_block(const Scores& scores, int64_t number, int64_t first
 inline int64_t load_states(const AttentionForwardArgs& a, const Sizes& sizes, int64_t number, int64_t head, int64_t first, int64_t count,
                            Scratch& scratch, const ForwardRoom& room, ForwardState* states) {
   const Sequence& s = a.sequences.data[number];
-  const RowWalk from = walk(a.q, s.batch, head, s.q_begin + first);
-  const int64_t bytes = sizes.key_width * size_of(a.q.dtype);
-  for (int64_t r = 0; r < count; ++r) ask_for(from.at(r), bytes);
+  ask_for_rows(a.q, s.batch, head, s.q_begin + first, count);
   int64_t blocks = 0;
   for (int64_t r = 0; r < count; ++blocks) {
     ForwardState& state = states[blocks];

@@ -34,6 +34,13 @@ HWY_INLINE void ask_for(const void* at, int64_t bytes) {
   const char* line = static_cast<const char*>(at);
   for (int64_t b = 0; b < bytes; b += 64) __builtin_prefetch(line + b, kWrite, 2);
 }
+// Likewise for rows of a head, which lie far apart, where no prefetcher follows.
+template <bool kWrite = false>
+HWY_INLINE void ask_for_rows(const View& x, int64_t batch, int64_t head, int64_t first, int64_t count) {
+  const RowWalk rows = walk(x, batch, head, first);
+  const int64_t bytes = x.size[3] * size_of(x.dtype);
+  for (int64_t r = 0; r < count; ++r) ask_for<kWrite>(rows.at(r), bytes);
+}
 
 template <class T>
 inline T* take(Scratch& scratch, int64_t count) {
@@ -72,16 +79,17 @@ struct Rows {
   int64_t stride;
 };
 
+// Rows whose stride is a multiple of 4 KiB fall into one set of the L1 cache: read several times, they are copied.
+inline bool lies_as_read(const View& x) { return x.dtype == DType::f32 && x.stride[2] * 4 % 4096 != 0; }
+
 // Rows [first, first + count) of the keys or values of one key head, widened into `room` (count × width) unless they can
-// be read where they lie. Rows whose stride is a multiple of 4 KiB fall into one set of the L1 cache: they are copied.
+// be read where they lie.
 struct RowSource {
   View rows, scales, pages;
   int64_t sequence, batch, begin, head, width;
   bool normalise;
 
-  bool in_place() const {
-    return rows.dtype == DType::f32 && !pages && !normalise && rows.stride[2] * 4 % 4096 != 0;
-  }
+  bool in_place() const { return lies_as_read(rows) && !pages && !normalise; }
 
   const char* row(int64_t j, float* scale) const {
     int64_t entry = batch, at = begin + j;

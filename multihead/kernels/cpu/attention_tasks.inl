@@ -35,18 +35,9 @@ struct TaskList {
   }
   int64_t total() const { return starts[count]; }
 
-  int64_t sequence_of(int64_t task) const {
-    int64_t low = 0, high = count;
-    while (high - low > 1) {
-      const int64_t middle = (low + high) / 2;
-      (starts[middle] <= task ? low : high) = middle;
-    }
-    return low;
-  }
-
   // Rows from the end: under a causal mask the long ones start first.
   TaskPlace place(int64_t task) const {
-    const int64_t n = sequence_of(task), chunks = key_chunks(sequences[n]), rows = rows_per_task(sizes, sequences[n]);
+    const int64_t n = last_start(starts, count, task), chunks = key_chunks(sequences[n]), rows = rows_per_task(sizes, sequences[n]);
     int64_t at = task - starts[n];
     const int64_t chunk = at % chunks;
     at /= chunks;
@@ -104,9 +95,7 @@ inline void forward_rows(const AttentionForwardArgs& a, const Sizes& sizes, int6
   const ForwardRoom room = take_forward_room(scratch, sizes, a.scores.dropout_threshold > 0);
   ForwardState states[kMostBlocks];
   const int64_t blocks = load_states(a, sizes, number, head, first, count, scratch, room, states);
-  const RowWalk to = walk(a.o, s.batch, head, s.q_begin + first);
-  const int64_t bytes = sizes.value_width * size_of(a.o.dtype);
-  for (int64_t r = 0; r < count; ++r) ask_for<true>(to.at(r), bytes);
+  ask_for_rows<true>(a.o, s.batch, head, s.q_begin + first, count);
   gather(a, sizes, states, blocks, {0, INT64_MAX}, room);
   for (int64_t n = 0; n < blocks; ++n) finish_queries(a, s, states[n], sizes.value_width, room);
 }

@@ -54,11 +54,11 @@ HWY_INLINE void for_row_tiles(int64_t count, Body&& body) {
   if (r < count) body.template operator()<1>(r);
 }
 
-// c[r · width + n] += Σ_k a[r · row + k · step] · b[k · width + n] for `rows` rows and N vectors of columns. The sum over k
+// c[r · width + n] += Σ_k a[r · row + k] · b[k · stride + n] for `rows` rows and N vectors of columns. The sum over k
 // starts from 0 and joins c as one number: a long sum then rounds by the root of its blocks, not of its terms.
 template <int N>
-HWY_INLINE void add_product(float* HWY_RESTRICT c, int64_t rows, const float* HWY_RESTRICT a, int64_t row, int64_t step,
-                            const float* HWY_RESTRICT b, int64_t width, int64_t count) {
+HWY_INLINE void add_product(float* HWY_RESTRICT c, int64_t width, int64_t rows, const float* HWY_RESTRICT a, int64_t row,
+                            const float* HWY_RESTRICT b, int64_t stride, int64_t count) {
   for_row_tiles<tile_rows<N>()>(rows, [&]<int R>(int64_t first) HWY_ATTR __attribute__((always_inline)) {
     V acc[R][N];
     float* out = c + first * width;
@@ -66,7 +66,7 @@ HWY_INLINE void add_product(float* HWY_RESTRICT c, int64_t rows, const float* HW
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
       for (int n = 0; n < N; ++n) acc[r][n] = hn::Zero(f32);
-    accumulate(acc, a + first * row, row, step, b, width, count);
+    accumulate(acc, a + first * row, row, 1, b, stride, count);
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
@@ -86,7 +86,8 @@ HWY_INLINE void for_stairs(const int64_t (&ends)[N], Body&& body) {
   if constexpr (First + 1 < N) for_stairs<First + 1>(ends, body);
 }
 
-// add_product over such columns: the same bits as with zeros in the places left out.
+// c[r · width + n] += Σ_k a[r + k · step] · b[k · width + n] over such columns: the same bits as with zeros in the places left
+// out.
 template <int N>
 HWY_INLINE void add_stairs(float* HWY_RESTRICT c, int64_t rows, const float* HWY_RESTRICT a, int64_t step,
                            const float* HWY_RESTRICT b, const int64_t (&ends)[N]) {
@@ -111,14 +112,14 @@ HWY_INLINE void add_stairs(float* HWY_RESTRICT c, int64_t rows, const float* HWY
 }
 
 // add_product for any width, a multiple of kLanes: four vectors at a time.
-inline void add_wide_product(float* c, int64_t rows, const float* a, int64_t row, int64_t step, const float* b, int64_t width,
+inline void add_wide_product(float* c, int64_t width, int64_t rows, const float* a, int64_t row, const float* b, int64_t stride,
                              int64_t count) {
   int64_t at = 0;
-  for (; at + 4 * kLanes <= width; at += 4 * kLanes) add_product<4>(c + at, rows, a, row, step, b + at, width, count);
+  for (; at + 4 * kLanes <= width; at += 4 * kLanes) add_product<4>(c + at, width, rows, a, row, b + at, stride, count);
   switch ((width - at) / kLanes) {
-    case 3: return add_product<3>(c + at, rows, a, row, step, b + at, width, count);
-    case 2: return add_product<2>(c + at, rows, a, row, step, b + at, width, count);
-    case 1: return add_product<1>(c + at, rows, a, row, step, b + at, width, count);
+    case 3: return add_product<3>(c + at, width, rows, a, row, b + at, stride, count);
+    case 2: return add_product<2>(c + at, width, rows, a, row, b + at, stride, count);
+    case 1: return add_product<1>(c + at, width, rows, a, row, b + at, stride, count);
     default: return;
   }
 }

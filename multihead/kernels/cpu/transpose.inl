@@ -84,12 +84,13 @@ HWY_INLINE void widen_row(const T* from, int64_t width, float factor, float* to)
   for (; c < width; ++c) to[c] = widen(from[c]) * factor;
 }
 
-// to[c] = from[c]; -0 becomes +0.
+// to[c] = from[c] · factor; -0 becomes +0.
 template <class T>
-HWY_INLINE void narrow_row(const float* from, int64_t width, T* to) {
+HWY_INLINE void narrow_row(const float* from, int64_t width, float factor, T* to) {
+  const V scale = hn::Set(f32, factor);
   int64_t c = 0;
-  for (; c + kLanes <= width; c += kLanes) store_narrowed(hn::Add(hn::LoadU(f32, from + c), hn::Zero(f32)), to + c);
-  for (; c < width; ++c) narrow(from[c] + 0.0f, to + c);
+  for (; c + kLanes <= width; c += kLanes) store_narrowed(hn::Add(hn::Mul(hn::LoadU(f32, from + c), scale), hn::Zero(f32)), to + c);
+  for (; c < width; ++c) narrow(from[c] * factor + 0.0f, to + c);
 }
 
 inline void widen_row(DType type, const void* from, int64_t width, float factor, float* to) {
@@ -101,10 +102,10 @@ inline void widen_row(DType type, const void* from, int64_t width, float factor,
   }
 }
 
-inline void narrow_row(DType type, const float* from, int64_t width, void* to) {
+inline void narrow_row(DType type, const float* from, int64_t width, void* to, float factor = 1) {
   switch (type) {
-    case DType::bf16: return narrow_row(from, width, static_cast<bf16*>(to));
-    case DType::f16: return narrow_row(from, width, static_cast<f16*>(to));
-    default: return narrow_row(from, width, static_cast<float*>(to));
+    case DType::bf16: return narrow_row(from, width, factor, static_cast<bf16*>(to));
+    case DType::f16: return narrow_row(from, width, factor, static_cast<f16*>(to));
+    default: return narrow_row(from, width, factor, static_cast<float*>(to));
   }
 }

@@ -150,13 +150,17 @@ HWY_INLINE void store_narrowed(V x, f16* to) {
 // Whether no element of the rows is NaN or infinite.
 inline bool all_finite(const float* rows, int64_t stride, int64_t count, int64_t width) {
   const V zero = hn::Zero(f32);
-  V sum = zero;
+  // Four sums: one would wait for itself.
+  V sum[4] = {zero, zero, zero, zero};
   float tail = 0;
   for (int64_t r = 0; r < count; ++r) {
     const float* row = rows + r * stride;
     int64_t c = 0;
-    for (; c + kLanes <= width; c += kLanes) sum = hn::MulAdd(hn::LoadU(f32, row + c), zero, sum);
+    for (; c + 4 * kLanes <= width; c += 4 * kLanes)
+      for (int n = 0; n < 4; ++n) sum[n] = hn::MulAdd(hn::LoadU(f32, row + c + n * kLanes), zero, sum[n]);
+    for (; c + kLanes <= width; c += kLanes) sum[0] = hn::MulAdd(hn::LoadU(f32, row + c), zero, sum[0]);
     for (; c < width; ++c) tail += row[c] * 0.0f;
   }
-  return hn::AllTrue(f32, hn::Eq(sum, zero)) && tail == 0.0f;
+  const V all = hn::Add(hn::Add(sum[0], sum[1]), hn::Add(sum[2], sum[3]));
+  return hn::AllTrue(f32, hn::Eq(all, zero)) && tail == 0.0f;
 }
