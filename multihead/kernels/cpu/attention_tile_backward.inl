@@ -2,8 +2,8 @@
 // multiplied turned (keys down, queries across) for 64 keys × 32 queries while vectors make p and ds of the item before.
 
 // Σ ds along both axes, for the squares of the euclidean similarity.
-inline void sum_item(TileGradBlock& block, const float* ds, float scale, float* column_sum) {
-  for (int64_t key = 0; key < kItemKeys; ++key) {
+inline void sum_item(TileGradBlock& block, const TileStep& item, const float* ds, float scale, float* column_sum) {
+  for (int64_t key = 32 * item.first_group(); key < 32 * item.end_group(); ++key) {
     const __m512 low = _mm512_load_ps(ds + key * kTileQueries), high = _mm512_load_ps(ds + key * kTileQueries + 16);
     _mm512_store_ps(block.row_sum, _mm512_add_ps(_mm512_load_ps(block.row_sum), low));
     _mm512_store_ps(block.row_sum + 16, _mm512_add_ps(_mm512_load_ps(block.row_sum + 16), high));
@@ -68,45 +68,45 @@ struct GradPipe {
     multiply_lanes<8 * KS + 4 * VS, VS>(tiles, v + 2 * across_v() * kTileFloats, block.d_o_words, across_v(), dp + kLower, beat);
   }
 
-  // As multiply, on tiles that keep whole sums: only keys that rows can reach. The others' scores become -inf, their dp is not read.
-  HWY_INLINE void multiply_whole(const Item& item, float* s, float* dp) {
+  // Only keys that rows can reach. The others' scores become -inf, their dp is not read.
+  HWY_NOINLINE void multiply_alone(const Item& item, float* s, float* dp) {
     const TileGradBlock& block = span.blocks[item.block];
     const Sizes& sizes = plan.t.sizes;
     for (int64_t group = item.step.first_group(); group < item.step.end_group(); ++group) {
       const int64_t key_tile = (item.step.first - keys.first) / 16 + 2 * group, out = group * 32 * kTileQueries;
-      sum_lanes(tiles, keys.k + key_tile * across_k() * kTileFloats, block.state.words, sizes.key_width, s + out);
-      sum_lanes(tiles, keys.v + key_tile * across_v() * kTileFloats, block.d_o_words, sizes.value_width, dp + out);
-    }
-  }
-
-  HWY_NOINLINE void multiply_alone(const Item& item, float* s, float* dp) {
-    if constexpr (Tiles::kWholeSums) {
-      multiply_whole(item, s, dp);
-    } else {
-      Alone beat;
-      multiply(item, s, dp, beat);
+      const uint32_t *k = keys.k + key_tile * across_k() * kTileFloats, *v = keys.v + key_tile * across_v() * kTileFloats;
+      if constexpr (Tiles::kWholeSums) {
+        sum_lanes(tiles, k, block.state.words, sizes.key_width, s + out);
+        sum_lanes(tiles, v, block.d_o_words, sizes.value_width, dp + out);
+      } else {
+        Alone beat;
+        multiply_lanes<0, KS>(tiles, k, block.state.words, across_k(), s + out, beat);
+        multiply_lanes<0, VS>(tiles, v, block.d_o_words, across_v(), dp + out, beat);
+      }
     }
   }
 
   // Products of `next`, if any, beside p and ds of `now`.
-  template <bool kNext, bool kKeep>
+  template <bool kNext, bool kKeep, bool kDrop>
   HWY_NOINLINE void step(const Item& next, float* s_next, float* dp_next, const Item& now, const float* s, const float* dp) {
     const TileGradBlock& block = span.blocks[now.block];
-    GradSlices<kKeep> slices{_mm512_set1_ps(now.step.factor),
-                             {_mm512_load_ps(block.lse), _mm512_load_ps(block.lse + 16)},
-                             {_mm512_load_ps(block.delta), _mm512_load_ps(block.delta + 16)},
-                             {live_lanes(_mm512_load_ps(block.lse)), live_lanes(_mm512_load_ps(block.lse + 16))},
-                             s, dp, p_left(now), ds_left(now), ds_right(now), room.ds};
+    using Work = GradSlices<kKeep, kDrop>;
+    Work slices{_mm512_set1_ps(now.step.factor),
+                {_mm512_load_ps(block.lse), _mm512_load_ps(block.lse + 16)},
+                {_mm512_load_ps(block.delta), _mm512_load_ps(block.delta + 16)},
+                {live_lanes(_mm512_load_ps(block.lse)), live_lanes(_mm512_load_ps(block.lse + 16))},
+                s, dp, p_left(now), ds_left(now), ds_right(now), room.ds,
+                room.kept, _mm512_set1_ps(dropout_scale(plan.base.a.scores.dropout_threshold))};
     int end = kItemSlices;
-    if constexpr (Tiles::kWholeSums) {
-      if constexpr (kNext) multiply_whole(next, s_next, dp_next);
+    if constexpr (Tiles::kWholeSums || !kNext) {
+      if constexpr (kNext) multiply_alone(next, s_next, dp_next);
       slices.done = static_cast<int>(16 * now.step.first_group());
       end = static_cast<int>(16 * now.step.end_group());
-    } else if constexpr (kNext && KS != 0) {
-      Beside<GradSlices<kKeep>, kItemSlices, 8 * (KS + VS)> beat{slices};
+    } else if constexpr (KS != 0) {
+      Beside<Work, kItemSlices, 8 * (KS + VS)> beat{slices};
       multiply(next, s_next, dp_next, beat);
-    } else if constexpr (kNext) {
-      Paced<GradSlices<kKeep>, kItemSlices> beat(slices, static_cast<int>(8 * (across_k() + across_v())));
+    } else {
+      Paced<Work, kItemSlices> beat(slices, static_cast<int>(8 * (across_k() + across_v())));
       multiply(next, s_next, dp_next, beat);
     }
     for (; slices.done < end; ++slices.done) slices.slice(slices.done);
@@ -143,8 +143,8 @@ struct GradPipe {
       for (int64_t n = 0; n < count; n += 16)
         _mm512_storeu_ps(ds + n, times(_mm512_loadu_ps(ds + n), _mm512_loadu_ps(scores.slope + n)));
     }
-    if (a.scores.similarity == Similarity::euclidean) sum_item(block, room.ds, a.scores.scale[q.head], keys.column_sum + offset);
-    pack_item(block, room, keys.into_dq + offset, p_left(now), ds_left(now), ds_right(now));
+    if (a.scores.similarity == Similarity::euclidean) sum_item(block, now.step, room.ds, a.scores.scale[q.head], keys.column_sum + offset);
+    pack_item(block, now.step, room, keys.into_dq + offset, p_left(now), ds_left(now), ds_right(now));
   }
 
   // Rows of an item's block of d_o hold non-finite elements.
@@ -188,16 +188,19 @@ struct GradPipe {
       const int64_t offset = now.step.first - keys.first;
       score_step(plan.base.a.scores, block.state, keys.of_key + offset, kItemKeys, s, now.step);
       has_next = find(next, room.scores[parity ^ 1]);
+      if (room.kept) keep_weights(plan.base.a.scores, block.state.q, now.step, room.kept);
       if (!plan.fast) {
         weigh(now, s, dp, room.scores[parity]);
         if (has_next) multiply_alone(next, s_next, dp_next);
-      } else if (wants_biases()) {
-        if (has_next) step<true, true>(next, s_next, dp_next, now, s, dp);
-        else step<false, true>(next, s_next, dp_next, now, s, dp);
-        add_biases(now, room.scores[parity]);
       } else {
-        if (has_next) step<true, false>(next, s_next, dp_next, now, s, dp);
-        else step<false, false>(next, s_next, dp_next, now, s, dp);
+        const auto run_step = [&]<bool kKeep, bool kDrop>() {
+          if (has_next) step<true, kKeep, kDrop>(next, s_next, dp_next, now, s, dp);
+          else step<false, kKeep, kDrop>(next, s_next, dp_next, now, s, dp);
+        };
+        if (room.kept) run_step.template operator()<true, true>();
+        else if (wants_biases()) run_step.template operator()<true, false>();
+        else run_step.template operator()<false, false>();
+        add_biases(now, room.scores[parity]);
       }
       if (block.unclean) add_unclean(now, s);
       for (int64_t n = now.step.first_group(); n < now.step.end_group(); ++n) {

@@ -169,7 +169,7 @@ void backward_tile_task(const TileGradPlan& plan, int64_t n, int64_t key_head, i
 // Whether p follows from a score and ds from p and dp, and ds may be scaled at the end.
 inline bool plain_gradients(const AttentionBackwardArgs& a, const Sizes& sizes) {
   const Scores& s = a.scores;
-  if (s.similarity != Similarity::dot || s.cap > 0 || s.dropout_threshold > 0) return false;
+  if (s.similarity != Similarity::dot || s.cap > 0) return false;
   for (int64_t h = 0; h < sizes.heads; ++h)
     if (!(s.scale[h] > 0) || s.scale[h] != s.scale[h / sizes.group * sizes.group]) return false;
   return true;
@@ -205,20 +205,6 @@ template <class Tiles>
 void attention_backward_tiles(const AttentionBackwardArgs& a) {
   Scratch scratch;
   const TileGradPlan plan = plan_tile_backward(a, scratch);
-  const BackwardPlan& base = plan.base;
-  if (a.dbias && !base.writes_bias) clear_bias(a.dbias);
-  if (a.drelative) memset(a.drelative, 0, static_cast<size_t>(base.sizes.heads * a.scores.relative_count) * 4);
-  parallel_for(a.sequences.count * base.sizes.heads, [&](int64_t task) { row_deltas(base, task / base.sizes.heads, task % base.sizes.heads); });
-  parallel_for(base.tasks_at[a.sequences.count], [&](int64_t task) {
-    int64_t n = 0;
-    while (base.tasks_at[n + 1] <= task) ++n;
-    const int64_t at = task - base.tasks_at[n], parts = base.key_tasks(n);
-    try {
-      backward_tile_task<Tiles>(plan, n, at / parts, at % parts);
-    } catch (...) {
-      __atomic_store_n(base.done.abandoned, 1, __ATOMIC_RELEASE);
-      throw;
-    }
-  });
-  if (a.dsink || a.dscale) parallel_for(base.sizes.heads, [&](int64_t head) { sum_rows(base, head); });
+  run_backward(plan.base, [&](int64_t n, int64_t head) { row_deltas(plan.base, n, head); },
+               [&](int64_t n, int64_t key_head, int64_t part) { backward_tile_task<Tiles>(plan, n, key_head, part); });
 }

@@ -28,6 +28,24 @@ HWY_INLINE void tile_dropout_words(uint64_t seed, int64_t b, int64_t h, __m512i 
   words[0] = c0, words[1] = c1, words[2] = c2, words[3] = c3;
 }
 
+// kept[2 · key + half]: which of 16 queries keep their weight of a key that rows of the step can reach.
+inline void keep_weights(const Scores& scores, const QueryBlock& q, const TileStep& step, uint16_t* kept) {
+  const __m512i threshold = _mm512_set1_epi32(static_cast<int>(scores.dropout_threshold)), low = _mm512_set1_epi32(0xffff);
+  const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+  for (int64_t key = 32 * step.first_group(); key < 32 * step.end_group(); key += 8) {
+    for (int half = 0; half < 2; ++half) {
+      const __m512i row = _mm512_add_epi32(lane, _mm512_set1_epi32(static_cast<int>(q.first) + 16 * half));
+      __m512i words[4];
+      tile_dropout_words(scores.dropout_seed, q.sequence, q.head, row, (step.first + key) / 8, words);
+      uint16_t* at = kept + 2 * key + half;
+      for (int n = 0; n < 4; ++n, at += 4) {
+        at[0] = _mm512_cmpge_epu32_mask(_mm512_and_si512(words[n], low), threshold);
+        at[2] = _mm512_cmpge_epu32_mask(_mm512_srli_epi32(words[n], 16), threshold);
+      }
+    }
+  }
+}
+
 // Zeroes the weights that dropout drops; the sums have taken them.
 inline void drop_weights(const Scores& scores, const QueryBlock& q, int64_t first, int64_t count, uint32_t* p) {
   const bool all = scores.dropout_threshold >= 65536;

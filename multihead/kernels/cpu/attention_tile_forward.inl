@@ -21,14 +21,10 @@ struct TileTasks {
   int64_t per_query_head(int64_t head) const { return (sequences[head / sizes.sizes.key_heads].q_len + rows - 1) / rows; }
 
   TileTask place(int64_t task) const {
-    int64_t low = begin, high = end;
-    while (high - low > 1) {
-      const int64_t middle = (low + high) / 2;
-      (starts[middle - begin] <= task ? low : high) = middle;
-    }
-    const int64_t per = per_query_head(low), at = task - starts[low - begin];
+    const int64_t number = last_start(starts, end - begin, task), at = task - starts[number], of_all = begin + number;
+    const int64_t per = per_query_head(of_all), n = of_all / sizes.sizes.key_heads, key_head = of_all % sizes.sizes.key_heads;
     // Rows from the end: under a causal mask the long ones start first.
-    const int64_t n = low / sizes.sizes.key_heads, key_head = low % sizes.sizes.key_heads, first = (per - 1 - at % per) * rows;
+    const int64_t first = (per - 1 - at % per) * rows;
     return {n, key_head, key_head * sizes.sizes.group + at / per, first, smaller(rows, sequences[n].q_len - first)};
   }
 };
@@ -172,8 +168,7 @@ void forward_tile_task(const AttentionForwardArgs& a, const TileSizes& t, const 
   const int64_t words = 2 * t.across_k * kTileFloats, outputs = 4 * t.across_v * kTileFloats;
   uint32_t* all_words = take<uint32_t>(scratch, blocks * words);
   float* all_outputs = take<float>(scratch, blocks * outputs);
-  const RowWalk from = walk(a.q, s.batch, task.head, s.q_begin + task.first);
-  for (int64_t r = 0; r < task.count; ++r) ask_for(from.at(r), 2 * t.sizes.key_width);
+  ask_for_rows(a.q, s.batch, task.head, s.q_begin + task.first, task.count);
   KeySpan all{INT64_MAX, 0};
   for (int64_t n = 0; n < blocks; ++n) {
     TileQueryBlock& state = states[n];

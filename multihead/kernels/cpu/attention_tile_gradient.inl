@@ -21,7 +21,8 @@ struct TileGradBlock {
 struct TileGradRoom {
   float *s[2], *dp[2];       // (kItemKeys, 32)
   float* ds;                 // likewise, for the biases
-  float *p, *factors;        // likewise, for options that need more than the fast path
+  float* p;                  // likewise, for options that need more than the fast path
+  uint16_t* kept;            // dropout: (kItemKeys, 2) masks of queries that keep their weight, or null
   uint32_t* p_left;          // left operand, tiles[key / 16][block] of a half span
   uint32_t* ds_left;
   uint32_t* ds_right;        // right operand, tiles[key / 32][block][query / 16] of a span
@@ -50,14 +51,17 @@ HWY_INLINE __m512 times(__m512 x, __m512 by) {
   return _mm512_maskz_mul_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NEQ_UQ), x, by);
 }
 
-// p and ds of an item in slices of two keys, straight from scores to operands. kKeep: ds is kept as f32 too, for the biases.
-template <bool kKeep>
+// p and ds of an item in slices of two keys, straight from scores to operands. kKeep: ds is kept as f32 too, for the biases;
+// kDrop: through dropout.
+template <bool kKeep, bool kDrop>
 struct GradSlices {
   __m512 factor, lse[2], delta[2];
   __mmask16 live[2];
   const float *s, *dp;
   uint32_t *p_left, *ds_left, *ds_right;  // of this item's block
   float* kept_ds;
+  const uint16_t* kept_weights;
+  __m512 scale;                           // of those
   int done = 0;
 
   HWY_INLINE void slice(int n) {
@@ -75,10 +79,19 @@ struct GradSlices {
 #pragma GCC unroll 2
       for (int half = 0; half < 2; ++half) {
         const int64_t i = 2 * key + half, at = (2 * n + key) * kTileQueries + 16 * half;
-        const __m512 slope = _mm512_maskz_mul_ps(kept[i], x[i], _mm512_sub_ps(_mm512_load_ps(dp + at), delta[half]));
+        __m512 above, weight;
+        if constexpr (kDrop) {
+          const __m512 by = _mm512_maskz_mov_ps(kept_weights[2 * (2 * n + key) + half], scale);
+          above = _mm512_fmsub_ps(_mm512_load_ps(dp + at), by, delta[half]);
+          weight = _mm512_maskz_mul_ps(kept[i], x[i], by);
+        } else {
+          above = _mm512_sub_ps(_mm512_load_ps(dp + at), delta[half]);
+          weight = _mm512_maskz_mov_ps(kept[i], x[i]);
+        }
+        const __m512 slope = _mm512_maskz_mul_ps(kept[i], x[i], above);
         if constexpr (kKeep) _mm512_store_ps(kept_ds + at, slope);
         ds[key][half] = round_up_half(slope);
-        p[key][half] = round_up_half(_mm512_maskz_mov_ps(kept[i], x[i]));
+        p[key][half] = round_up_half(weight);
       }
       const int64_t row = left_row(2 * n + key, 0);
       _mm512_store_si512(p_left + row, upper_halves(p[key][0], p[key][1]));
@@ -93,15 +106,13 @@ struct GradSlices {
 // p and ds of an item as f32: dropout, then the gradients of the biases, then the slope of the cap.
 inline void weigh_item(const Scores& scores, const TileGradBlock& block, const TileStep& item, const float* s, const float* dp,
                        const TileGradRoom& room) {
-  const bool dropping = scores.dropout_threshold > 0;
-  if (dropping) dropout_factors(scores, block.state.q, {item.first, item.first + kItemKeys}, room.factors);
-  const __m512 factor = _mm512_set1_ps(item.factor);
-  for (int64_t at = 0; at < kItemKeys * kTileQueries; at += 16) {
+  const __m512 factor = _mm512_set1_ps(item.factor), scale = _mm512_set1_ps(dropout_scale(scores.dropout_threshold));
+  for (int64_t at = item.first_group() * 32 * kTileQueries; at < item.end_group() * 32 * kTileQueries; at += 16) {
     const int64_t lane = at % kTileQueries;
     const __m512 score = _mm512_load_ps(s + at), lse = _mm512_load_ps(block.lse + lane);
     const __mmask16 kept = kept_pairs(live_lanes(lse), score);
     const __m512 p = _mm512_maskz_mov_ps(kept, short_exp2(_mm512_fmsub_ps(score, factor, lse), 1.0f));
-    const __m512 by = dropping ? _mm512_load_ps(room.factors + at) : _mm512_set1_ps(1.0f);
+    const __m512 by = room.kept ? _mm512_maskz_mov_ps(room.kept[at / 16], scale) : _mm512_set1_ps(1.0f);
     const __m512 above = _mm512_fmsub_ps(_mm512_load_ps(dp + at), by, _mm512_load_ps(block.delta + lane));
     _mm512_store_ps(room.p + at, _mm512_mul_ps(p, by));
     _mm512_store_ps(room.ds + at, _mm512_maskz_mul_ps(kept, p, above));
@@ -109,9 +120,10 @@ inline void weigh_item(const Scores& scores, const TileGradBlock& block, const T
 }
 
 // room.p and room.ds as operands; into_dq[key]: what multiplies ds · k in dq.
-inline void pack_item(const TileGradBlock& block, const TileGradRoom& room, const float* into_dq, uint32_t* p_left, uint32_t* ds_left,
-                      uint32_t* ds_right) {
-  for (int64_t key = 0; key < kItemKeys; ++key) {
+inline void pack_item(const TileGradBlock& block, const TileStep& item, const TileGradRoom& room, const float* into_dq, uint32_t* p_left,
+                      uint32_t* ds_left, uint32_t* ds_right) {
+  const int64_t begin = 32 * item.first_group(), end = 32 * item.end_group();
+  for (int64_t key = begin; key < end; ++key) {
     const float *p = room.p + key * kTileQueries, *ds = room.ds + key * kTileQueries;
     const __m512 low = times(_mm512_load_ps(ds), _mm512_load_ps(block.into_dk));
     const __m512 high = times(_mm512_load_ps(ds + 16), _mm512_load_ps(block.into_dk + 16));
@@ -119,7 +131,7 @@ inline void pack_item(const TileGradBlock& block, const TileGradRoom& room, cons
     _mm512_store_si512(p_left + row, upper_halves(round_up_half(_mm512_load_ps(p)), round_up_half(_mm512_load_ps(p + 16))));
     _mm512_store_si512(ds_left + row, upper_halves(round_up_half(low), round_up_half(high)));
   }
-  for (int64_t key = 0; key < kItemKeys; key += 2) {
+  for (int64_t key = begin; key < end; key += 2) {
     for (int half = 0; half < 2; ++half) {
       const float* ds = room.ds + key * kTileQueries + 16 * half;
       const __m512 first = times(_mm512_load_ps(ds), _mm512_set1_ps(into_dq[key]));

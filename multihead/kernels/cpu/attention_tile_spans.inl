@@ -9,7 +9,7 @@ inline int64_t tile_backward_keys(const TileSizes& t) {
 struct TileGradPlan {
   BackwardPlan base;     // tasks, rows, delta, projection, turns of tasks
   TileSizes t;
-  bool fast;             // no option but masks and biases: the vector work is interleaved
+  bool fast;             // no option but masks, biases and dropout: the vector work is interleaved
   int64_t* spans_at;     // per sequence: first span of queries (of one head)
   float* dq;             // (spans of (sequence, head)): kSpanBlocks × dq tiles, then row sums
   Turns dq_turns;        // per span of (sequence, head)
@@ -53,11 +53,13 @@ inline TileGradKeys load_tile_keys(const TileGradPlan& plan, int64_t n, int64_t 
   TileGradKeys keys{};
   keys.first = part * plan.base.keys_per_task(n);
   keys.count = smaller(plan.base.keys_per_task(n), s.k_len - keys.first);
-  keys.padded = round_up(keys.count, kItemKeys);
+  keys.padded = round_up(keys.count, 32);
   const TileRows k = tile_rows(a.kv.k, s.batch, key_head, s.k_begin + keys.first, keys.count);
   const TileRows v = tile_rows(a.kv.v, s.batch, key_head, s.k_begin + keys.first, keys.count);
-  keys.k = take<uint32_t>(scratch, keys.padded * 16 * t.across_k);
-  keys.v = take<uint32_t>(scratch, keys.padded * 16 * t.across_v);
+  // Products of whole items read past them; what comes of that is dropped.
+  const int64_t items = round_up(keys.count, kItemKeys);
+  keys.k = take<uint32_t>(scratch, items * 16 * t.across_k);
+  keys.v = take<uint32_t>(scratch, items * 16 * t.across_v);
   keys.turned = take<uint32_t>(scratch, keys.padded * 16 * t.across_k);
   pack_rows_left(k, keys.padded, keys.k);
   pack_rows_left(v, keys.padded, keys.v);
@@ -111,12 +113,8 @@ inline void place_span(const TileGradPlan& plan, int64_t n, int64_t head, int64_
 inline void ask_for_span(const TileGradPlan& plan, int64_t n, int64_t head, int64_t number) {
   const AttentionBackwardArgs& a = plan.base.a;
   const Sequence& s = a.sequences.data[n];
-  const int64_t first = s.q_begin + number * kSpanQueries;
-  const RowWalk q = walk(a.q, s.batch, head, first), d_o = walk(a.d_o, s.batch, head, first);
-  for (int64_t r = 0; r < kSpanQueries; ++r) {
-    ask_for(q.at(r), 2 * plan.t.sizes.key_width);
-    ask_for(d_o.at(r), 2 * plan.t.sizes.value_width);
-  }
+  ask_for_rows(a.q, s.batch, head, s.q_begin + number * kSpanQueries, kSpanQueries);
+  ask_for_rows(a.d_o, s.batch, head, s.q_begin + number * kSpanQueries, kSpanQueries);
 }
 
 inline void load_span(const TileGradPlan& plan, TileGradSpan& span) {
@@ -154,7 +152,8 @@ inline TileGradRoom take_grad_room(Scratch& scratch, const TileGradPlan& plan) {
     room.scores[n] = take_score_room(scratch, scores.cap > 0);
   }
   room.ds = item();
-  if (!plan.fast) room.p = item(), room.factors = item();
+  if (!plan.fast) room.p = item();
+  if (scores.dropout_threshold > 0) room.kept = take<uint16_t>(scratch, kItemKeys * 2);
   room.p_left = take<uint32_t>(scratch, kItemKeys / 16 * kSpanBlocks * kTileFloats);
   room.ds_left = take<uint32_t>(scratch, kItemKeys / 16 * kSpanBlocks * kTileFloats);
   room.ds_right = take<uint32_t>(scratch, kSpanKeys / 32 * kSpanBlocks * kSlotWords);
