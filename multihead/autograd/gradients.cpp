@@ -18,6 +18,9 @@ void accumulate(const Tensor& sum, const Tensor& g) {
                              .count = sum.count()});
 }
 
+// A view, or memory that an op handed to two of its inputs, is not ours to add to.
+bool can_grow(const Tensor& sum) { return sum.owns_alone() && sum.is_contiguous() && !overlaps_itself(sum); }
+
 }  // namespace
 
 Tensor Gradients::find(const Tensor& x) const {
@@ -41,13 +44,18 @@ void Gradients::add(uint64_t trace, Tensor g) {
   }
   check(sum.shape() == g.shape(), "gradient: a part of the sum has another shape; expected {}; it is {}", sum.shape(),
         g.shape());
-  // A view, or memory that an op handed to two of its inputs, is not ours to add to.
-  if (!sum.owns_alone() || !sum.is_contiguous() || overlaps_itself(sum)) {
+  if (!can_grow(sum)) {
     Tensor own = empty(sum.shape(), sum.dtype());
     own.copy_from(sum);
     sum = own;
   }
   accumulate(sum, g.contiguous());
+}
+
+Tensor Gradients::take_to_grow(uint64_t trace) {
+  const auto at = held_.find(trace);
+  if (at == held_.end() || at->second.dtype() != DType::f32 || !can_grow(at->second)) return {};
+  return take(trace);
 }
 
 Tensor Gradients::take(uint64_t trace) {

@@ -20,6 +20,8 @@ class Gradients {
   void add(uint64_t trace, Tensor g);
   // Takes out what is held under `trace`; empty where nothing is.
   Tensor take(uint64_t trace);
+  // The same where it is f32 and may be added to where it lies: dense, and nobody else holds it. Otherwise it stays.
+  Tensor take_to_grow(uint64_t trace);
   void clear() { held_.clear(); }
   size_t size() const { return held_.size(); }
 

@@ -49,10 +49,7 @@ NoTape::~NoTape() { open_tape = outer_; }
 bool recording(std::initializer_list<Tensor> inputs) { return any_traced("record", inputs); }
 bool recording(const std::vector<Tensor>& inputs) { return any_traced("record", inputs); }
 
-std::vector<Tensor> record(std::string_view op, std::vector<Tensor> ys, const std::vector<Tensor>& inputs,
-                           std::function<Grads(const std::vector<Tensor>&)> backward) {
-  if (!any_traced(op, inputs)) return ys;
-  Tape::Entry entry{.op = std::string(op), .inputs = {}, .outputs = {}, .backward = std::move(backward)};
+std::vector<Tensor> Tape::note(std::vector<Tensor> ys, const std::vector<Tensor>& inputs, Entry entry) {
   for (const Tensor& x : inputs) entry.inputs.push_back(x.trace());
   for (Tensor& y : ys) {
     y = y.traced(fresh_trace());
@@ -60,6 +57,31 @@ std::vector<Tensor> record(std::string_view op, std::vector<Tensor> ys, const st
   }
   open_tape->entries_.push_back(std::move(entry));
   return ys;
+}
+
+std::vector<Tensor> record(std::string_view op, std::vector<Tensor> ys, const std::vector<Tensor>& inputs,
+                           std::function<Grads(const std::vector<Tensor>&)> backward) {
+  if (!any_traced(op, inputs)) return ys;
+  return Tape::note(std::move(ys), inputs,
+                    {.op = std::string(op),
+                     .inputs = {},
+                     .outputs = {},
+                     .backward = [backward = std::move(backward)](const std::vector<Tensor>& dys, const Tensor&) {
+                       return backward(dys);
+                     }});
+}
+
+Tensor record_adding(std::string_view op, const Tensor& y, const std::vector<Tensor>& inputs,
+                     std::function<Grads(const Tensor&, const Tensor&)> backward) {
+  if (!any_traced(op, inputs)) return y;
+  return Tape::note(
+      {y}, inputs,
+      {.op = std::string(op),
+       .inputs = {},
+       .outputs = {},
+       .backward = [backward = std::move(backward)](const std::vector<Tensor>& dys,
+                                                    const Tensor& gathered) { return backward(dys[0], gathered); },
+       .adds = inputs[0].dtype() == DType::f32})[0];
 }
 
 Tensor record(std::string_view op, const Tensor& y, const std::vector<Tensor>& inputs,
@@ -104,7 +126,10 @@ void Tape::backward(const std::vector<Tensor>& ys, const Grads& dys, Gradients& 
       reached = reached || outputs.back();
     }
     if (!reached) continue;
-    Grads grads = entry.backward(outputs);
+    Tensor gathered;
+    if (entry.adds && entry.inputs[0] != 0) gathered = sums.take_to_grow(entry.inputs[0]);
+    Grads grads = entry.backward(outputs, gathered);
+    gathered = {};
     outputs.clear();
     check(grads.size() == entry.inputs.size(), "{}: its derivative gave {} gradients; expected {}", entry.op,
           grads.size(), entry.inputs.size());

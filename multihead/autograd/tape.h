@@ -41,11 +41,16 @@ class Tape {
  private:
   friend std::vector<Tensor> record(std::string_view, std::vector<Tensor>, const std::vector<Tensor>&,
                                     std::function<Grads(const std::vector<Tensor>&)>);
+  friend Tensor record_adding(std::string_view, const Tensor&, const std::vector<Tensor>&,
+                              std::function<Grads(const Tensor&, const Tensor&)>);
+  using Backward = std::function<Grads(const std::vector<Tensor>& dys, const Tensor& gathered)>;
   struct Entry {
     std::string op;
     std::vector<uint64_t> inputs, outputs;
-    std::function<Grads(const std::vector<Tensor>&)> backward;
+    Backward backward;
+    bool adds = false;  // to what its first input has gathered
   };
+  static std::vector<Tensor> note(std::vector<Tensor> ys, const std::vector<Tensor>& inputs, Entry entry);
   std::vector<Entry> entries_;
   Tape* outer_;
 };
@@ -71,6 +76,10 @@ bool recording(const std::vector<Tensor>& inputs);
 // where nothing is to be recorded, y. The closure holds detached values.
 Tensor record(std::string_view op, const Tensor& y, const std::vector<Tensor>& inputs,
               std::function<Grads(const Tensor& dy)> backward);
+// The same for an op that can add the gradient of its first input, where that is f32, to what the ops after it have
+// given to that input: `gathered`, the closure's own to write to and to give back as that gradient; or empty.
+Tensor record_adding(std::string_view op, const Tensor& y, const std::vector<Tensor>& inputs,
+                     std::function<Grads(const Tensor& dy, const Tensor& gathered)> backward);
 // Several outputs; the gradient of one that nothing depended on comes empty.
 std::vector<Tensor> record(std::string_view op, std::vector<Tensor> ys, const std::vector<Tensor>& inputs,
                            std::function<Grads(const std::vector<Tensor>& dys)> backward);

@@ -1,10 +1,7 @@
 // Cases of layer norm and RMS norm.
 #include <cmath>
-#include <functional>
-#include <string>
 
 #include "multihead/check/op_case.h"
-#include "multihead/ops/elementwise.h"
 #include "multihead/ops/layer_norm.h"
 
 namespace mh {
@@ -48,21 +45,6 @@ OpCase rms_case(const Shape& shape) {
           .terms = std::max(width, shape.count() / std::max<int64_t>(1, width))};
 }
 
-OpCase beside_case(const std::string& what, const std::function<Tensor(const NormBeside&)>& read, double of_x,
-                   double of_norm) {
-  const Shape shape{70, 19};
-  return {.label = "rms_norm_beside, " + what,
-          .inputs = {{shape}, {Shape{19}, 1, 0.5, true}},
-          .op = [read](auto& x) { return read(rms_norm_beside(x[0], x[1])); },
-          .reference =
-              [of_x, of_norm](auto& x) {
-                Numbers y = norm(x, 19, static_cast<double>(1e-5f), false);
-                for (size_t i = 0; i < y.size(); ++i) y[i] = of_x * x[0][i] + of_norm * y[i];
-                return y;
-              },
-          .terms = 70};
-}
-
 }  // namespace
 
 std::vector<OpCase> norm_cases() {
@@ -82,11 +64,6 @@ std::vector<OpCase> norm_cases() {
                    .op = [](auto& x) { return layer_norm(x[0], {}, {}); },
                    .reference = [](auto& x) { return norm(x, 20, static_cast<double>(1e-5f), true); },
                    .terms = 20});
-  // x + norm(x), and norm(x) alone: gradients that meet, and one that comes alone.
-  cases.push_back(beside_case(
-      "both", [](const NormBeside& n) { return add(n.stream, n.y); }, 1, 1));
-  cases.push_back(beside_case(
-      "y", [](const NormBeside& n) { return n.y; }, 0, 1));
   cases.push_back({.label = "layer_norm f32 to bf16",
                    .inputs = {{Shape{3, 36}}, {Shape{36}, 1, 0.5, true}, {Shape{36}, 0, 1, true}},
                    .op = [](auto& x) { return layer_norm(x[0], x[1], x[2], {.result = DType::bf16}); },

@@ -17,12 +17,14 @@ struct EmbeddingForwardArgs {
   View y{};  // (N, C)
 };
 
-// dtable[r] = scale · Σ dy[n] over the n with ids[n] = r, in ascending order of n; rows nobody took are 0.
+// dtable[r] = scale · Σ dy[n] over the n with ids[n] = r, in ascending order of n; rows nobody took are 0. With `add` the sums
+// go on from what dtable holds.
 struct EmbeddingBackwardArgs {
   View dy{};  // (N, C), unit last stride
   const int32_t* ids = nullptr;
   float scale = 1;
   View dtable{};  // (V, C) f32, contiguous
+  bool add = false;
 };
 
 }  // namespace mh::kernels

@@ -37,11 +37,9 @@ Activation activation_of(Middle middle) {
   fail(ErrorKind::invalid_argument, "feed_forward: {} is none of its kinds", static_cast<int>(middle));
 }
 
-// The stream, and what a sublayer reads of it: normalised with pre-norm, as it is with post-norm; in the type of the
-// products.
-NormBeside read_stream(NormPlace place, const Norm& norm, const Tensor& x, const Pass& pass) {
-  if (place == NormPlace::before) return norm.beside(x, pass.compute());
-  return {x, cast(x, pass.compute())};
+// What a sublayer reads of the stream: normalised with pre-norm, as it is with post-norm; in the type of the products.
+Tensor read_stream(NormPlace place, const Norm& norm, const Tensor& x, const Pass& pass) {
+  return place == NormPlace::before ? norm(x, pass.compute()) : cast(x, pass.compute());
 }
 
 using LayerCall = std::function<Tensor(const std::vector<Tensor>& inputs, Pass& pass)>;
@@ -96,11 +94,9 @@ EncoderLayer::EncoderLayer(const Params& at, const BlockOptions& options)
 
 Tensor EncoderLayer::operator()(const Tensor& x, const Sequences& at, Pass& pass, const AttendOptions& options) const {
   const bool after = options_.norm == NormPlace::after;
-  const NormBeside first = read_stream(options_.norm, norm1_, x, pass);
-  Tensor y = self_attn(first.y, at, pass, options, {first.stream, options_.dropout});
+  Tensor y = self_attn(read_stream(options_.norm, norm1_, x, pass), at, pass, options, {x, options_.dropout});
   if (after) y = norm1_(y);
-  const NormBeside second = read_stream(options_.norm, norm2_, y, pass);
-  y = feed_forward_.add_to(second.stream, second.y, pass);
+  y = feed_forward_.add_to(y, read_stream(options_.norm, norm2_, y, pass), pass);
   return after ? norm2_(y) : y;
 }
 
@@ -118,7 +114,7 @@ DecoderLayer::DecoderLayer(const Params& at, const BlockOptions& options)
       norm2_(at / "norm2", options.width, options.normalisation),
       norm3_(at / "norm3", options.width, options.normalisation) {}
 
-NormBeside DecoderLayer::ready(const Norm& norm, const Tensor& x, const Pass& pass) const {
+Tensor DecoderLayer::ready(const Norm& norm, const Tensor& x, const Pass& pass) const {
   return read_stream(options_.norm, norm, x, pass);
 }
 

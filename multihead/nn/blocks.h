@@ -72,7 +72,7 @@ class DecoderLayer {
   MultiHeadAttention self_attn, cross_attn;
 
  private:
-  NormBeside ready(const Norm& norm, const Tensor& x, const Pass& pass) const;
+  Tensor ready(const Norm& norm, const Tensor& x, const Pass& pass) const;
   Tensor ended(const Norm& norm, const Tensor& x) const;
   BlockOptions options_;
   FeedForward feed_forward_;
@@ -82,12 +82,11 @@ class DecoderLayer {
 // self_attend(rows) -> o (rows, H, D) of self-attention, cross_attend likewise; both get normalised rows.
 template <class SelfAttend, class CrossAttend>
 Tensor DecoderLayer::step(const Tensor& x, Pass& pass, SelfAttend&& self_attend, CrossAttend&& cross_attend) const {
-  const NormBeside first = ready(norm1_, x, pass);
-  const Tensor seen = self_attn.finish(self_attend(first.y), pass, {first.stream, options_.dropout});
-  const NormBeside second = ready(norm2_, ended(norm1_, seen), pass);
-  const Tensor crossed = cross_attn.finish(cross_attend(second.y), pass, {second.stream, options_.dropout});
-  const NormBeside third = ready(norm3_, ended(norm2_, crossed), pass);
-  return ended(norm3_, feed_forward_.add_to(third.stream, third.y, pass));
+  Tensor y = self_attn.finish(self_attend(ready(norm1_, x, pass)), pass, {x, options_.dropout});
+  y = ended(norm1_, y);
+  y = cross_attn.finish(cross_attend(ready(norm2_, y, pass)), pass, {y, options_.dropout});
+  y = ended(norm2_, y);
+  return ended(norm3_, feed_forward_.add_to(y, ready(norm3_, y, pass), pass));
 }
 
 // N layers and, with pre-norm, a last normalisation (torch's nn.Transformer has it with either).

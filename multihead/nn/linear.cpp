@@ -69,9 +69,4 @@ Tensor Norm::operator()(const Tensor& x, std::optional<DType> result) const {
   return layer_norm(x, weight_->value, bias_->value, {.eps = options_.eps, .result = result});
 }
 
-NormBeside Norm::beside(const Tensor& x, std::optional<DType> result) const {
-  if (options_.rms) return rms_norm_beside(x, weight_->value, {.eps = options_.eps, .result = result});
-  return layer_norm_beside(x, weight_->value, bias_->value, {.eps = options_.eps, .result = result});
-}
-
 }  // namespace mh

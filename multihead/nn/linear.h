@@ -5,7 +5,6 @@
 
 #include "multihead/nn/params.h"
 #include "multihead/nn/pass.h"
-#include "multihead/ops/layer_norm.h"
 #include "multihead/ops/linear.h"
 #include "multihead/ops/sparse_linear.h"
 
@@ -64,8 +63,6 @@ class Norm {
   Norm(const Params& at, int64_t width) : Norm(at, width, Options{}) {}
   // `result`: the type of y, that of x where not given.
   Tensor operator()(const Tensor& x, std::optional<DType> result = {}) const;
-  // The same, with the stream that goes on beside it.
-  NormBeside beside(const Tensor& x, std::optional<DType> result = {}) const;
 
  private:
   const Param* weight_;

@@ -29,11 +29,14 @@ Tensor positions_of(const Tensor& ids, const EmbeddingOptions& options) {
   return along.broadcast_to(ids.shape()).contiguous();
 }
 
-// Rows of dy given back to the rows they came from, in the type of the table.
-Tensor scatter(const Tensor& dy, const Tensor& ids, const Tensor& table, float scale) {
-  const Tensor dtable = empty(table.shape()), rows = rows_of(dy);
-  kernels::cpu().embedding_backward(
-      {.dy = rows.view(), .ids = ids.data<int32_t>(), .scale = scale, .dtable = dtable.view()});
+// Rows of dy given back to the rows they came from, in the type of the table; added to `gathered` where there is one.
+Tensor scatter(const Tensor& dy, const Tensor& ids, const Tensor& table, float scale, const Tensor& gathered = {}) {
+  const Tensor dtable = gathered ? gathered : empty(table.shape()), rows = rows_of(dy);
+  kernels::cpu().embedding_backward({.dy = rows.view(),
+                                     .ids = ids.data<int32_t>(),
+                                     .scale = scale,
+                                     .dtable = dtable.view(),
+                                     .add = static_cast<bool>(gathered)});
   return dtable.to(table.dtype());
 }
 
@@ -72,12 +75,12 @@ Tensor embedding(const Tensor& table, const Tensor& ids, const EmbeddingOptions&
                                       .y = to.view()});
   }
 
-  return record(
-      "embedding", y, {table, positions},
-      [table = table.detach(), positions = positions.detach(), wanted = positions.trace() != 0, numbers, places,
-       scale = options.scale](const Tensor& dy) {
-        return Grads{scatter(dy, numbers, table, scale), wanted ? scatter(dy, places, positions, 1) : Tensor()};
-      });
+  return record_adding("embedding", y, {table, positions},
+                       [table = table.detach(), positions = positions.detach(), wanted = positions.trace() != 0,
+                        numbers, places, scale = options.scale](const Tensor& dy, const Tensor& gathered) {
+                         return Grads{scatter(dy, numbers, table, scale, gathered),
+                                      wanted ? scatter(dy, places, positions, 1) : Tensor()};
+                       });
 }
 
 }  // namespace mh

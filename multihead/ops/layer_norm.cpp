@@ -24,17 +24,9 @@ struct Saved {
   bool wants_dbeta;
 };
 
-// Whether a sum of gradients may be added to where it lies: nobody else holds it.
-bool can_grow(const Tensor& sum, const Tensor& x) {
-  return sum.owns_alone() && sum.is_contiguous() && !overlaps_itself(sum) && sum.dtype() == x.dtype();
-}
-
-// `gathered`: what other ops have given to x, or empty.
 Grads norm_backward(const Saved& saved, const Tensor& dy, const Tensor& gathered) {
   const Tensor x = rows_of(saved.x), d = rows_of(dy);
-  const bool grows = gathered && can_grow(gathered, x);
-  const Tensor dx = grows ? gathered : empty(saved.x.shape(), saved.x.dtype());
-  if (gathered && !grows) dx.copy_from(gathered);
+  const Tensor dx = gathered ? gathered : empty(saved.x.shape(), saved.x.dtype());
   const Shape width{x.size(1)};
   const Tensor dgamma = saved.gamma ? zeros(width) : Tensor(), dbeta = saved.wants_dbeta ? zeros(width) : Tensor();
   if (x.count() > 0) {
@@ -52,8 +44,8 @@ Grads norm_backward(const Saved& saved, const Tensor& dy, const Tensor& gathered
   return {dx, dgamma, dbeta};
 }
 
-NormBeside normalise(const Norm& norm, const Tensor& x, const Tensor& gamma, const Tensor& beta,
-                     const NormOptions& options, bool beside) {
+Tensor normalise(const Norm& norm, const Tensor& x, const Tensor& gamma, const Tensor& beta,
+                 const NormOptions& options) {
   detail::check_rows(norm.op, "x", x);
   detail::check_float(norm.op, "x", x);
   const DType result = options.result.value_or(x.dtype());
@@ -77,31 +69,19 @@ NormBeside normalise(const Norm& norm, const Tensor& x, const Tensor& gamma, con
   }
 
   const Saved saved{x.detach(), scale, mean, rstd, static_cast<bool>(beta)};
-  const std::vector<Tensor> inputs{x, gamma, beta};
-  if (!beside)
-    return {x, record(norm.op, y, inputs, [saved](const Tensor& dy) { return norm_backward(saved, dy, {}); })};
-  const auto both = record(norm.op, {x.detach(), y}, inputs, [saved](const std::vector<Tensor>& dys) {
-    return dys[1] ? norm_backward(saved, dys[1], dys[0]) : Grads{dys[0], {}, {}};
+  return record_adding(norm.op, y, {x, gamma, beta}, [saved](const Tensor& dy, const Tensor& gathered) {
+    return norm_backward(saved, dy, gathered);
   });
-  return {both[0], both[1]};
 }
 
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const NormOptions& options) {
-  return normalise({"layer_norm", true}, x, gamma, beta, options, false).y;
+  return normalise({"layer_norm", true}, x, gamma, beta, options);
 }
 
 Tensor rms_norm(const Tensor& x, const Tensor& gamma, const NormOptions& options) {
-  return normalise({"rms_norm", false}, x, gamma, Tensor(), options, false).y;
-}
-
-NormBeside layer_norm_beside(const Tensor& x, const Tensor& gamma, const Tensor& beta, const NormOptions& options) {
-  return normalise({"layer_norm_beside", true}, x, gamma, beta, options, true);
-}
-
-NormBeside rms_norm_beside(const Tensor& x, const Tensor& gamma, const NormOptions& options) {
-  return normalise({"rms_norm_beside", false}, x, gamma, Tensor(), options, true);
+  return normalise({"rms_norm", false}, x, gamma, Tensor(), options);
 }
 
 }  // namespace mh

@@ -22,12 +22,4 @@ Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, cons
 // y = x / √(mean of x² + eps) · gamma, alike.
 Tensor rms_norm(const Tensor& x, const Tensor& gamma, const NormOptions& options = {});
 
-// A norm y beside the stream it is taken of, as in x + f(norm(x)). One op gives both: the gradient that comes by y is
-// added to the stream's in the pass that makes it. The stream is x.
-struct NormBeside {
-  Tensor stream, y;
-};
-NormBeside layer_norm_beside(const Tensor& x, const Tensor& gamma, const Tensor& beta, const NormOptions& options = {});
-NormBeside rms_norm_beside(const Tensor& x, const Tensor& gamma, const NormOptions& options = {});
-
 }  // namespace mh

@@ -34,7 +34,7 @@ void embedding_backward(const EmbeddingBackwardArgs& args) {
   constexpr int64_t kColumns = 64;
   const int64_t width = args.dtable.size[1];
   float* all = static_cast<float*>(args.dtable.data);
-  for_pieces(args.dtable.size[0] * width, [&](int64_t begin, int64_t count) { memset(all + begin, 0, static_cast<size_t>(count) * 4); });
+  if (!args.add) for_pieces(args.dtable.size[0] * width, [&](int64_t begin, int64_t count) { memset(all + begin, 0, static_cast<size_t>(count) * 4); });
   with_float(args.dy.dtype, [&]<class D>(Of<D>) {
     parallel_for(blocks_of(width, kColumns),
                  [&](int64_t task) { scatter_columns<D>(args, task * kColumns, smaller(kColumns, width - task * kColumns)); });

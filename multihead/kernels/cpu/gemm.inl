@@ -7,6 +7,7 @@
 
 // Rows of one task: w is read once for these, and their sums (24 KB for 48 columns) stay in the first two caches.
 constexpr int64_t kRowsPerTask = 128;
+constexpr int64_t kLongDepth = 4096;
 // Rows of a that stay in a core's second cache while all panels of w pass.
 constexpr int64_t kKeptRowBytes = 512 << 10;
 // Up to here bf16 is widened in registers. With 32 of them always: half of w's bytes in the caches is worth more than
@@ -173,7 +174,8 @@ void multiply_one_row(const GemmArgs& args, const LeftRows<T>& a, const PackedPa
 template <class T>
 void multiply_panels(const GemmArgs& args, const LeftRows<T>& a, const PackedPanels& w) {
   if (a.rows == 1 && w.words) return multiply_one_row<T>(args, a, w);
-  const int64_t tiles = (a.rows + kRowsPerTask - 1) / kRowsPerTask;
+  // A long sum makes a long task, and the last one of a product is waited for.
+  const int64_t most = args.k > kLongDepth ? kRowsPerTask / 2 : kRowsPerTask, tiles = (a.rows + most - 1) / most;
   const int64_t each = round_up((a.rows + tiles - 1) / tiles, kTileRows);
   // Tiles that take turns at a panel.
   const int64_t together = larger(1, kKeptRowBytes / larger(1, each * row_steps<T>(args.k) * 4));

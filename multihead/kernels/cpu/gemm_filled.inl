@@ -8,7 +8,7 @@
 // time as tiles; 55: 1.3 times).
 constexpr bool kLeavesZerosOut = kLanes == 16;
 // Rows of a task: their elements that are not 0 wait in the second cache.
-constexpr int64_t kFilledRows = 64;
+constexpr int64_t kFilledRows = 32;
 // Steps of k at a time: those of two panels stay in the first cache (24 KB).
 constexpr int64_t kFilledSpan = 64;
 static_assert(kBlockDepth % kFilledSpan == 0);
@@ -169,7 +169,7 @@ inline bool is_half_empty(const View& x) {
 inline bool multiply_without_zeros(const GemmArgs& args) {
   const int64_t m = args.a.size[0];
   const Panels panels{args.n, args.k};
-  if (m < 2 * kFilledRows || args.n < 2 * kPanelWidth || panels.words() * 4 > kPackBytes) return false;
+  if (m < 4 * kFilledRows || args.n < 2 * kPanelWidth || panels.words() * 4 > kPackBytes) return false;
   Scratch scratch;
   const auto* w = static_cast<const float*>(args.packed);
   if (!w) {
