@@ -84,12 +84,13 @@ HWY_INLINE void multiply_block(const LeftRows<T>& a, int64_t row, int64_t rows, 
   }
 }
 
-// Brings columns [column, column + columns) of rows of y near.
-inline void ask_rows(const View& y, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+// Brings columns [column, column + columns) of rows of y near; kWrite: to write them.
+template <bool kWrite>
+HWY_INLINE void ask_rows(const View& y, int64_t row, int64_t rows, int64_t column, int64_t columns) {
   const int64_t size = y.dtype == DType::bf16 ? 2 : 4;
   for (int64_t r = row; r < row + rows; ++r) {
     const char* at = static_cast<const char*>(y.data) + (r * y.stride[0] + column) * size;
-    for (int64_t byte = 0; byte < columns * size; byte += 64) __builtin_prefetch(at + byte, 1);
+    for (int64_t byte = 0; byte < columns * size; byte += 64) __builtin_prefetch(at + byte, kWrite);
   }
 }
 
@@ -118,7 +119,9 @@ void multiply_panel(const GemmArgs& args, const LeftRows<T>& a, int64_t row, int
     const auto done = [&](int64_t r, int64_t count) {
       if (begin + depth < args.k) return;
       finish(r, count);
-      ask_rows(args.y, a.first + row + r + count, smaller(kTileRows, rows - r - count), column, columns);
+      const int64_t next = a.first + row + r + count, more = smaller(kTileRows, rows - r - count);
+      ask_rows<true>(args.y, next, more, column, columns);
+      if (args.gate) ask_rows<false>(args.gate, next, more, column, columns);
     };
     const uint32_t* words = packed;
     if (packed) {

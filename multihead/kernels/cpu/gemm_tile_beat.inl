@@ -59,6 +59,8 @@ struct PlainRows {
       if (gate) {
         low = gated(V{low}, gate).raw;
         high = gated(V{high}, gate + 16).raw;
+        __builtin_prefetch(gate + ahead);
+        if constexpr (sizeof(Y) == 4) __builtin_prefetch(gate + ahead + 16);
         gate += gate_apart;
       }
       store_columns(low, high, to);
