@@ -164,7 +164,8 @@ inline void run_backward(const BackwardPlan& plan, Prepare prepare, Run run) {
   parallel_for(a.sequences.count * heads, [&](int64_t task) {
     if (plan.key_tasks(task / heads) > 1) prepare(task / heads, task % heads);
   });
-  parallel_for(total, [&](int64_t task) {
+  const bool whole_heads = total == a.sequences.count * plan.sizes.key_heads && !a.dbias && !a.drelative;
+  for_tasks(total, whole_heads, [&](int64_t task) {
     const int64_t n = last_start(plan.tasks_at, a.sequences.count, task), at = task - plan.tasks_at[n], parts = plan.key_tasks(n);
     try {
       for (int64_t h = 0; parts == 1 && h < group; ++h) prepare(n, at * group + h);

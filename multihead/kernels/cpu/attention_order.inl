@@ -15,6 +15,14 @@ inline int64_t last_start(const int64_t* starts, int64_t count, int64_t task) {
 // it back a tick later (Zen 4, two threads on a busy machine, T 512, causal, backward: 4.0 ms with 2,000, 1.0 with 20,000).
 constexpr int64_t kPausesBeforeYield = 20000;
 
+// body(task) for tasks that go out in order; where each is a whole head and waits for none, it stays with the thread that
+// had the head's rows before.
+template <class Body>
+inline void for_tasks(int64_t count, bool whole_heads, Body&& body) {
+  if (whole_heads) return parallel_near(count, body);
+  parallel_for(count, body);
+}
+
 struct Turns {
   int32_t* turn;        // one per sum: how many have added
   int32_t* abandoned;   // a task failed: nobody waits any more

@@ -137,7 +137,7 @@ void attention_forward(const AttentionForwardArgs& a) {
   float* room = parts ? take<float>(scratch, parts * part) : nullptr;
   const auto parts_of = [&](int64_t n, int64_t head) { return room + (parts_at[n] + head * key_chunks(a.sequences.data[n])) * part; };
 
-  parallel_for(list.total(), [&](int64_t task) {
+  for_tasks(list.total(), list.total() == a.sequences.count * sizes.heads, [&](int64_t task) {
     const TaskPlace at = list.place(task);
     if (key_chunks(a.sequences.data[at.sequence]) == 1) {
       forward_rows(a, sizes, at.sequence, at.head, at.first, at.count);

@@ -236,7 +236,7 @@ void attention_forward_tiles(const AttentionForwardArgs& a) {
       memset(shared.states, 0, static_cast<size_t>(counts[count]) * 4);
     }
     const int64_t total = starts[count], several = heads_at_once(total, most_pairs);
-    parallel_for((total + several - 1) / several, [&](int64_t part) {
+    for_tasks((total + several - 1) / several, total == count * t.sizes.group, [&](int64_t part) {
       const FlushSubnormals flush;
       Tiles tiles;
       for (int64_t task = part * several; task < smaller(total, (part + 1) * several); ++task)

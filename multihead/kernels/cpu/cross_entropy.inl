@@ -14,8 +14,9 @@ HWY_INLINE float row_max_and_sum(const T* x, int64_t n, float& sum) {
   return most.max();
 }
 
-template <class T>
-HWY_INLINE void cross_entropy_row(const CrossEntropyForwardArgs& args, int64_t row) {
+// Writes what row `row` gives; exp_sum(max): Σ exp(x - max).
+template <class T, class ExpSum>
+HWY_INLINE void cross_entropy_row(const CrossEntropyForwardArgs& args, int64_t row, ExpSum&& exp_sum) {
   const int32_t target = args.targets[row];
   if (target == args.ignore) {
     args.lse[row] = args.loss[row] = args.nll[row] = 0;
@@ -25,7 +26,7 @@ HWY_INLINE void cross_entropy_row(const CrossEntropyForwardArgs& args, int64_t r
   const int64_t n = args.x.size[1];
   float sum = 0;
   const float max = finite_max(args.smoothing > 0 ? row_max_and_sum(x, n, sum) : row_max(x, n));
-  const float past = logf(row_exp_sum(x, n, max));
+  const float past = logf(exp_sum(max));
   // lse - x[target] as (max - x[target]) + log Σ exp(x - max): the large parts cancel first.
   const float nll = max - widen(x[target]) + past;
   args.lse[row] = max + past;
@@ -59,18 +60,39 @@ void cross_entropy_backward(const CrossEntropyBackwardArgs& args) {
   });
 }
 
+// The same and dx: the exponentials wait in `room` (V) for their sum.
+template <class X, class D>
+HWY_INLINE void cross_entropy_row_both(const CrossEntropyForwardArgs& args, int64_t row, float* room) {
+  const int64_t n = args.x.size[1];
+  const int32_t target = args.targets[row];
+  const X* x = row_of<X>(args.x, row);
+  D* dx = row_of<D>(args.dx, row);
+  float sum = 0;
+  cross_entropy_row<X>(args, row, [&](float max) HWY_ATTR { return sum = row_exps(x, n, max, room); });
+  if (target == args.ignore) {
+    memset(static_cast<void*>(dx), 0, static_cast<size_t>(n) * sizeof(D));
+    return;
+  }
+  const float each = args.smoothing / static_cast<float>(n);
+  const V share = hn::Set(f32, 1 / sum), shared = hn::Set(f32, -each);
+  for_vectors(n, [&](int64_t at, auto extent) { put(hn::MulAdd(get(room + at, extent), share, shared), dx + at, extent); });
+  narrow(room[target] / sum - (1 - args.smoothing) - each, dx + target);
+}
+
 void cross_entropy_forward(const CrossEntropyForwardArgs& args) {
+  const int64_t n = args.x.size[1];
   if (!args.dx) {
     with_float(args.x.dtype, [&]<class T>(Of<T>) {
-      for_rows(args.x.size[0], args.x.size[1], [&](int64_t row) { cross_entropy_row<T>(args, row); });
+      for_rows(args.x.size[0], n, [&](int64_t row) {
+        cross_entropy_row<T>(args, row, [&](float max) HWY_ATTR { return row_exp_sum(row_of<T>(args.x, row), n, max); });
+      });
     });
     return;
   }
-  const CrossEntropyBackwardArgs back{args.x, args.dx, args.targets, args.ignore, args.smoothing, args.lse};
   with_floats(args.x.dtype, args.dx.dtype, [&]<class X, class D>(Of<X>, Of<D>) {
-    for_rows(args.x.size[0], args.x.size[1], [&](int64_t row) {
-      cross_entropy_row<X>(args, row);
-      cross_entropy_row_backward<X, D>(back, row);
+    for_rows(args.x.size[0], n, [&](int64_t row) {
+      Scratch scratch;
+      cross_entropy_row_both<X, D>(args, row, scratch.take<float>(n));
     });
   });
 }

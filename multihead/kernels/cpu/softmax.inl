@@ -22,17 +22,23 @@ void log_sum_exp(const LogSumExpArgs& args) {
   });
 }
 
-// The exponentials wait in `room` (n elements) for their sum: a narrow y would round them twice.
+// Σ exp(x - max), whose terms stay in `room` (n elements).
 template <class T>
-HWY_INLINE void softmax_row(const T* x, T* y, int64_t n, float* room) {
-  const V most = hn::Set(f32, row_max(x, n));
+HWY_INLINE float row_exps(const T* x, int64_t n, float max, float* room) {
   Chains sums(0);
+  const V most = hn::Set(f32, max);
   for_chains(n, [&](int64_t at, auto extent, int chain) {
     const V e = keep(exp_past(get(x + at, extent), most), hn::Zero(f32), extent);
     sums.of[chain] = hn::Add(sums.of[chain], e);
     put(e, room + at, extent);
   });
-  const V share = hn::Set(f32, 1.0f / sums.sum());
+  return sums.sum();
+}
+
+// The exponentials wait in `room` (n elements) for their sum: a narrow y would round them twice.
+template <class T>
+HWY_INLINE void softmax_row(const T* x, T* y, int64_t n, float* room) {
+  const V share = hn::Set(f32, 1.0f / row_exps(x, n, row_max(x, n), room));
   for_vectors(n, [&](int64_t at, auto extent) { put(hn::Mul(get(room + at, extent), share), y + at, extent); });
 }
 
