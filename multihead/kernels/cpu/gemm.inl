@@ -7,9 +7,8 @@
 
 // Rows of one task: w is read once for these, and their sums (24 KB for 48 columns) stay in the first two caches.
 constexpr int64_t kRowsPerTask = 128;
+// Past this depth a task has half as many.
 constexpr int64_t kLongDepth = 4096;
-// Rows of a that stay in a core's second cache while all panels of w pass.
-constexpr int64_t kKeptRowBytes = 512 << 10;
 // Up to here bf16 is widened in registers. With 32 of them always: half of w's bytes in the caches is worth more than
 // the shifts (Zen 4, 512 … 2048: 0.93 of the FMA peak against 0.87). 16 do not hold the pairs beside the sums of a
 // whole tile (0.42 against 0.84): there a block is widened once for all rows.
@@ -180,12 +179,9 @@ void multiply_panels(const GemmArgs& args, const LeftRows<T>& a, const PackedPan
   // A long sum makes a long task, and the last one of a product is waited for.
   const int64_t most = args.k > kLongDepth ? kRowsPerTask / 2 : kRowsPerTask, tiles = (a.rows + most - 1) / most;
   const int64_t each = round_up((a.rows + tiles - 1) / tiles, kTileRows);
-  // Tiles that take turns at a panel.
-  const int64_t together = larger(1, kKeptRowBytes / larger(1, each * row_steps<T>(args.k) * 4));
   parallel_near(tiles * w.count, [&](int64_t task) {
-    const int64_t first = task / (together * w.count) * together, some = smaller(together, tiles - first);
-    const int64_t within = task - first * w.count, row = (first + within % some) * each;
-    if (row < a.rows) multiply_panel<T>(args, a, row, smaller(each, a.rows - row), w, w.first + within / some);
+    const int64_t row = task / w.count * each;
+    if (row < a.rows) multiply_panel<T>(args, a, row, smaller(each, a.rows - row), w, w.first + task % w.count);
   });
 }
 
