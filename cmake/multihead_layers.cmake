@@ -6,8 +6,8 @@ target_include_directories(mh_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(mh_flags INTERFACE -Wall -Wextra -Wno-psabi -ffp-contract=off)
 
 # mh_together(target): its sources are compiled a dozen at a time, so that headers are read and inline functions compiled once
-# for all of them: 3 times less work in a layer, 4 times less in the program (CLI11). Not in `dev`, where an edit should cost
-# one file, and where each file shows that it includes what it needs.
+# for all of them: 3 times less work in a layer, 4 times less in the program (CLI11), half in the tests. Not in `dev`, where an
+# edit should cost one file, and where each file shows that it includes what it needs.
 function(mh_together target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${MH_TOGETHER} UNITY_BUILD_BATCH_SIZE 12)
 endfunction()

@@ -4,17 +4,15 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 
 #include "multihead/check/problem.h"
 #include "multihead/check/reference.h"
+#include "tests/check/numbers.h"
 
 namespace mh {
 namespace {
 
 using reference::values;
-
-constexpr double kNone = -std::numeric_limits<double>::infinity();
 
 struct Family {
   std::string label;
@@ -23,8 +21,6 @@ struct Family {
 };
 
 constexpr int64_t kB = 2, kH = 4, kHkv = 2, kTq = 3, kTk = 5, kDk = 3, kDv = 2;
-
-Tensor numbers(const Shape& shape, uint64_t seed) { return randn(shape, seed, DType::f64); }
 
 Tensor coin_flips(const Shape& shape, uint64_t seed) {
   const std::vector<double> x = values<double>(numbers(shape, seed));

@@ -4,18 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "multihead/check/problem.h"
+#include "tests/check/numbers.h"
 
 namespace mh {
 namespace {
 
 using reference::values;
-
-constexpr double kNone = -std::numeric_limits<double>::infinity();
-
-Tensor numbers(const Shape& shape, uint64_t seed) { return randn(shape, seed, DType::f64); }
 
 // One head, one width: q = 1, k = 0, ln 2, ln 3 give weights 1 : 2 : 3.
 struct Tiny {

@@ -8,7 +8,7 @@
 namespace mh::detail {
 namespace {
 
-constexpr int32_t kEnd = 2;
+constexpr int32_t kLast = 2;
 
 TEST(Rules, NoneLookAtTheLogitsByDefault) {
   EXPECT_FALSE(changes_logits({}));
@@ -19,14 +19,14 @@ TEST(Rules, NoneLookAtTheLogitsByDefault) {
 
 TEST(Rules, RepetitionWeakensEachWrittenTokenOnce) {
   std::vector<float> logits{1, -1, 4, 3, -2};
-  apply_rules({.repetition_penalty = 2}, {3, 4, 3, 3}, kEnd, logits.data());
+  apply_rules({.repetition_penalty = 2}, {3, 4, 3, 3}, kLast, logits.data());
   EXPECT_EQ(logits, (std::vector<float>{1, -1, 4, 1.5F, -4}));
 }
 
 TEST(Rules, NoSequenceOfTokensIsFinishedTwice) {
   const auto forbidden = [](int64_t n, const std::vector<int32_t>& written) {
     std::vector<float> logits(8, 0);
-    apply_rules({.no_repeat_ngram = n}, written, kEnd, logits.data());
+    apply_rules({.no_repeat_ngram = n}, written, kLast, logits.data());
     std::vector<int32_t> out;
     for (int32_t v = 0; v < 8; ++v) {
       if (std::isinf(logits[v])) out.push_back(v);
@@ -45,10 +45,10 @@ TEST(Rules, NoSequenceOfTokensIsFinishedTwice) {
 
 TEST(Rules, TheEndWaitsForTheShortestLength) {
   std::vector<float> logits(4, 0);
-  apply_rules({.min_length = 2}, {3, 3}, kEnd, logits.data());
-  EXPECT_EQ(logits[kEnd], 0);
-  apply_rules({.min_length = 3}, {3, 3}, kEnd, logits.data());
-  EXPECT_TRUE(std::isinf(logits[kEnd]));
+  apply_rules({.min_length = 2}, {3, 3}, kLast, logits.data());
+  EXPECT_EQ(logits[kLast], 0);
+  apply_rules({.min_length = 3}, {3, 3}, kLast, logits.data());
+  EXPECT_TRUE(std::isinf(logits[kLast]));
 }
 
 TEST(Rules, TheSmallestLimitCounts) {

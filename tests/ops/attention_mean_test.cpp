@@ -12,6 +12,7 @@ namespace mh {
 namespace {
 
 using test::contains;
+using test::kPoison;
 using test::numbers;
 using test::refusal;
 using test::same_bits;
@@ -20,8 +21,6 @@ struct WithMean {
   AttentionResult result;
   Tensor mean;
 };
-
-constexpr float kPoison = 12345.5f;
 
 WithMean run(const CaseInputs& in) {
   const AttentionResult like = attention(in.q, in.k, in.v, in.options);

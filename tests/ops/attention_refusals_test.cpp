@@ -11,9 +11,8 @@ namespace mh {
 namespace {
 
 using test::contains;
+using test::kPoison;
 using test::refusal;
-
-constexpr float kPoison = 12345.5f;
 
 // attention_into over poisoned outputs: the sentence, once it is sure that nothing was written.
 std::string refused(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {}) {

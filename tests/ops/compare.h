@@ -45,6 +45,9 @@ inline double rms(const Tensor& t) {
 
 using mh::same_bits;
 
+// Where nothing may be written.
+inline constexpr float kPoison = 12345.5f;
+
 // The sentence `call` refuses with, or "" where it does not.
 inline std::string refusal(const std::function<void()>& call) {
   try {

@@ -13,7 +13,7 @@
 namespace mh {
 namespace {
 
-std::string refusal(const std::function<void()>& call, ErrorKind kind = ErrorKind::invalid_argument) {
+std::string sentence(const std::function<void()>& call, ErrorKind kind = ErrorKind::invalid_argument) {
   try {
     call();
   } catch (const Error& error) {
@@ -90,7 +90,7 @@ TEST(Matmul, IntoMemoryOfTheCaller) {
 TEST(Matmul, IntoRefusesMemoryThatDoesNotFit) {
   const Tensor a = zeros(Shape{2, 3}), w = zeros(Shape{3, 3}), y = full(Shape{2, 3}, 5);
   const auto into = [&](const Tensor& to, const MatmulOptions& options = {}) {
-    return refusal([&] { matmul_into(to, a, w, options); });
+    return sentence([&] { matmul_into(to, a, w, options); });
   };
   EXPECT_EQ(into(empty(Shape{3, 2})), "matmul_into: y is [3, 2]; expected contiguous memory of [2, 3]");
   EXPECT_EQ(into(empty(Shape{3, 2}).transpose(0, 1)),
@@ -100,7 +100,7 @@ TEST(Matmul, IntoRefusesMemoryThatDoesNotFit) {
   EXPECT_EQ(into(w.slice(0, 1, 3)), shared);
   EXPECT_EQ(into(y, {.residual = y}), shared);
   EXPECT_EQ(into(y, {.bias = y.select(0, 1)}), shared);
-  EXPECT_EQ(refusal(
+  EXPECT_EQ(sentence(
                 [&] {
                   matmul_into(zeros(Shape{2, 3}, DType::i32), a, w);
                 },
@@ -121,36 +121,36 @@ TEST(Matmul, EmptyAxes) {
 
 TEST(Matmul, RefusesWithASentenceAndTheShapes) {
   const Tensor a = zeros(Shape{2, 5}), w = zeros(Shape{5, 3});
-  EXPECT_EQ(refusal([&] {
+  EXPECT_EQ(sentence([&] {
               matmul(a, zeros(Shape{4, 3}));
             }),
             "matmul: the last axis of a has 5 elements and w has 4 rows; expected the same; a is [2, 5], w is [4, 3]");
-  EXPECT_EQ(refusal([&] { matmul(a, zeros(Shape{5})); }), "matmul: w has rank 1; expected 2, (K, N); w is [5]");
-  EXPECT_EQ(refusal([&] { prepack(zeros(Shape{5})); }), "prepack: w has rank 1; expected 2, (K, N); w is [5]");
-  EXPECT_EQ(refusal([&] { matmul(zeros(Shape{}), w); }), "matmul: a is a scalar; expected rank 1 or more");
-  EXPECT_EQ(refusal([&] {
+  EXPECT_EQ(sentence([&] { matmul(a, zeros(Shape{5})); }), "matmul: w has rank 1; expected 2, (K, N); w is [5]");
+  EXPECT_EQ(sentence([&] { prepack(zeros(Shape{5})); }), "prepack: w has rank 1; expected 2, (K, N); w is [5]");
+  EXPECT_EQ(sentence([&] { matmul(zeros(Shape{}), w); }), "matmul: a is a scalar; expected rank 1 or more");
+  EXPECT_EQ(sentence([&] {
               matmul(a, zeros(Shape{5, 3}, DType::bf16));
             }),
             "matmul: a is f32 and w is bf16; expected one type for both");
-  EXPECT_EQ(refusal([&] { matmul(a.to(DType::f64), w.to(DType::f64)); }, ErrorKind::unsupported),
+  EXPECT_EQ(sentence([&] { matmul(a.to(DType::f64), w.to(DType::f64)); }, ErrorKind::unsupported),
             "matmul: a has elements of type f64; expected f32 or bf16");
-  EXPECT_EQ(refusal([&] { prepack(w.to(DType::f16)); }, ErrorKind::unsupported),
+  EXPECT_EQ(sentence([&] { prepack(w.to(DType::f16)); }, ErrorKind::unsupported),
             "prepack: w has elements of type f16; expected f32 or bf16");
-  EXPECT_EQ(refusal([&] { matmul(a, w, {.result = DType::i8}); }, ErrorKind::unsupported),
+  EXPECT_EQ(sentence([&] { matmul(a, w, {.result = DType::i8}); }, ErrorKind::unsupported),
             "matmul: the result has elements of type i8; expected f32 or bf16");
-  EXPECT_EQ(refusal([&] { matmul(a, w, {.bias = zeros(Shape{4})}); }),
+  EXPECT_EQ(sentence([&] { matmul(a, w, {.bias = zeros(Shape{4})}); }),
             "matmul: bias does not fit the columns of w; expected [3]; bias is [4]");
-  EXPECT_EQ(refusal([&] { matmul(a, w, {.bias = zeros(Shape{3}, DType::f64)}); }, ErrorKind::unsupported),
+  EXPECT_EQ(sentence([&] { matmul(a, w, {.bias = zeros(Shape{3}, DType::f64)}); }, ErrorKind::unsupported),
             "matmul: bias has elements of type f64; expected f32 or bf16");
-  EXPECT_EQ(refusal([&] {
+  EXPECT_EQ(sentence([&] {
               matmul(a, w, {.residual = zeros(Shape{3, 2})});
             }),
             "matmul: residual does not have the shape of the result; expected [2, 3]; residual is [3, 2]");
-  EXPECT_EQ(refusal([&] {
+  EXPECT_EQ(sentence([&] {
               matmul(a, w, {.residual = zeros(Shape{2, 3}, DType::bf16)});
             }),
             "matmul: residual is bf16; expected f32, the type of the result");
-  EXPECT_EQ(refusal([&] { matmul(a, PackedWeights()); }), "matmul: w holds no weights; expected what prepack made");
+  EXPECT_EQ(sentence([&] { matmul(a, PackedWeights()); }), "matmul: w holds no weights; expected what prepack made");
 }
 
 TEST(Matmul, RefusesWeightsPackedOnAnotherRung) {
@@ -160,7 +160,7 @@ TEST(Matmul, RefusesWeightsPackedOnAnotherRung) {
   kernels::use_rung(all[0].rung);
   const PackedWeights packed = prepack(zeros(Shape{5, 3}));
   kernels::use_rung(all[1].rung);
-  EXPECT_EQ(refusal([&] {
+  EXPECT_EQ(sentence([&] {
               matmul(zeros(Shape{2, 5}), packed);
             }),
             "matmul: w was packed on the rung baseline; expected " + std::string(kernels::name(all[1].rung)) +

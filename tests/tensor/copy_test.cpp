@@ -3,20 +3,14 @@
 
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "multihead/base/parallel.h"
 #include "multihead/tensor/convert.h"
 #include "multihead/tensor/tensor.h"
+#include "tests/tensor/counting.h"
 
 namespace mh {
 namespace {
-
-Tensor counting(const Shape& shape) {
-  std::vector<float> values(static_cast<size_t>(shape.count()));
-  std::iota(values.begin(), values.end(), 0.0f);
-  return tensor(values, shape);
-}
 
 TEST(Copy, StridedToStrided) {
   const Tensor from = counting({3, 5, 4}).transpose(0, 2).slice(1, 1, 4);

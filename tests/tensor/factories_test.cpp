@@ -7,20 +7,10 @@
 #include "multihead/base/parallel.h"
 #include "multihead/base/random.h"
 #include "multihead/tensor/tensor.h"
+#include "tests/tensor/counting.h"
 
 namespace mh {
 namespace {
-
-template <class Body>
-std::string refusal(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
-    return error.what();
-  }
-  return "no refusal";
-}
 
 TEST(Factories, MemoryIsAlignedDenseAndAsAsked) {
   for (const DType t : {DType::f32, DType::bf16, DType::f64, DType::u8, DType::boolean}) {

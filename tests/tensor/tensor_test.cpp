@@ -3,32 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include "tests/tensor/counting.h"
 
 namespace mh {
 namespace {
 
-// 0, 1, 2, … in the shape.
-Tensor counting(const Shape& shape) {
-  std::vector<float> values(static_cast<size_t>(shape.count()));
-  std::iota(values.begin(), values.end(), 0.0f);
-  return tensor(values, shape);
-}
-
 std::vector<double> values(const Tensor& x) {
   const Tensor flat = x.to(DType::f64).contiguous();
   return {flat.data<double>(), flat.data<double>() + flat.count()};
-}
-
-template <class Body>
-std::string refusal(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
-    return error.what();
-  }
-  return "no refusal";
 }
 
 using Doubles = std::vector<double>;

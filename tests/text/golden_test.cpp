@@ -12,7 +12,7 @@
 namespace mh {
 namespace {
 
-using Json = nlohmann::json;
+using nlohmann::json;
 
 std::string golden(const std::string& name) { return std::string(MH_TEST_DATA "/text/golden/") + name; }
 
@@ -37,7 +37,7 @@ TEST(Golden, IdsAndDecodedTextsAreTheSame) {
   for (const std::string name : kNames) {
     const Tokenizer tokenizer = Tokenizer::load(golden(name + ".json"));
     for (const std::string& row : rows) {
-      const Json expected = Json::parse(row);
+      const json expected = json::parse(row);
       const auto ids = expected.at(name).at("ids").get<std::vector<int32_t>>();
       const auto text = expected.at("text").get<std::string>();
       EXPECT_EQ(tokenizer.encode(text), ids) << name << ": " << expected.at("text");
@@ -65,8 +65,8 @@ TEST(Golden, AFileIsWrittenAsItWasRead) {
 }
 
 TEST(Golden, MergesInTheOlderSpellingMeanTheSame) {
-  Json file = Json::parse(content("plain.json"));
-  for (Json& merge : file.at("model").at("merges"))
+  json file = json::parse(content("plain.json"));
+  for (json& merge : file.at("model").at("merges"))
     merge = merge.at(0).get<std::string>() + " " + merge.at(1).get<std::string>();
   EXPECT_EQ(Tokenizer::parse(file.dump(), "older").json(), content("plain.json"));
 }

@@ -14,7 +14,7 @@ namespace mh {
 namespace {
 
 using Sentence = std::vector<int32_t>;
-using Pairs = std::vector<std::pair<Sentence, Sentence>>;
+using PairList = std::vector<std::pair<Sentence, Sentence>>;
 
 // Bytes as tokens, so that lengths are at will.
 Dataset letters(int64_t pairs, uint64_t seed, int64_t longest = 30) {
@@ -36,18 +36,18 @@ Dataset letters(int64_t pairs, uint64_t seed, int64_t longest = 30) {
 Sentence copy(std::span<const int32_t> ids) { return {ids.begin(), ids.end()}; }
 
 // One epoch, as the header tells it, with nothing clever.
-std::vector<Pairs> plain_epoch(const Dataset& data, const LoaderOptions& options, uint64_t epoch) {
+std::vector<PairList> plain_epoch(const Dataset& data, const LoaderOptions& options, uint64_t epoch) {
   Random random(options.seed, epoch);
-  Pairs pairs;
+  PairList pairs;
   for (int64_t i = 0; i < data.size(); ++i) pairs.emplace_back(copy(data.source(i)), copy(data.target(i)));
   for (int64_t i = data.size() - 1; i >= 1; --i)
     std::swap(pairs[static_cast<size_t>(i)], pairs[static_cast<size_t>(random.below(i + 1))]);
-  std::vector<Pairs> batches;
+  std::vector<PairList> batches;
   for (size_t begin = 0; begin < pairs.size(); begin += static_cast<size_t>(options.window)) {
-    std::map<std::pair<size_t, size_t>, Pairs> by_length;
+    std::map<std::pair<size_t, size_t>, PairList> by_length;
     for (size_t i = begin; i < pairs.size() && i < begin + static_cast<size_t>(options.window); ++i)
       by_length[{pairs[i].second.size(), pairs[i].first.size()}].push_back(pairs[i]);
-    Pairs batch;
+    PairList batch;
     size_t tokens = 0;
     for (const auto& [lengths, those] : by_length) {
       for (const auto& pair : those) {
@@ -76,7 +76,7 @@ std::vector<Sentence> sentences(const TokenBatch& batch) {
   return out;
 }
 
-void expect_batch(const PairBatch& batch, const Pairs& expected) {
+void expect_batch(const PairBatch& batch, const PairList& expected) {
   const std::vector<Sentence> sources = sentences(batch.source), inputs = sentences(batch.input);
   const std::vector<Sentence> labels = sentences({batch.labels, batch.input.at});
   ASSERT_EQ(sources.size(), expected.size());
@@ -112,7 +112,7 @@ TEST(Loader, GivesTheBatchesOfThePlainTelling) {
     const Dataset data = letters(c.pairs, 3);
     Loader loader(data, c.options);
     for (uint64_t epoch = 0; epoch < 3; ++epoch) {
-      const std::vector<Pairs> expected = plain_epoch(data, c.options, epoch);
+      const std::vector<PairList> expected = plain_epoch(data, c.options, epoch);
       EXPECT_EQ(loader.batches(static_cast<int64_t>(epoch)), static_cast<int64_t>(expected.size()));
       for (size_t b = 0; b < expected.size(); ++b) {
         EXPECT_EQ(loader.position(), (Loader::Position{static_cast<int64_t>(epoch), static_cast<int64_t>(b)}));
