@@ -30,11 +30,11 @@ function(mh_layer name)
 endfunction()
 
 # mh_isa(layer avx2 FLAGS …): adds isa_avx2.cpp to the layer, unless MH_WITHOUT_RUNGS names it, compiled with those flags
-# whatever the build type: a rung at -O0 leaves weak symbols that carry its instruction set. Sanitizers get -O1: they must not
-# take an hour to compile. Nor do they watch the scopes of a rung's local variables, thousands of inlined vectors: half of
-# AddressSanitizer's compile time (42 s to 24 s a rung, GCC 12, 2026-11); nor ask before each access whether the pointer is
-# null or wrapped around, which AddressSanitizer reports when it comes to the access (a third: 90 s to 65 s, the twin of AMX).
-# Everywhere else they do both.
+# whatever the build type: a rung at -O0 leaves weak symbols that carry its instruction set. Sanitizers get -O1, and what to
+# inline is left to the compiler (rung_headers.h): they must not take an hour to compile. Nor do they watch the scopes of a
+# rung's local variables, thousands of inlined vectors: half of AddressSanitizer's compile time (42 s to 24 s a rung, GCC 12,
+# 2026-11); nor ask before each access whether the pointer is null or wrapped around, which AddressSanitizer reports when it
+# comes to the access (a third: 90 s to 65 s, the twin of AMX). Everywhere else they do both.
 # GCC 12 takes the undefined vectors of its own AVX-512 headers for uninitialised ones.
 function(mh_isa layer rung)
   cmake_parse_arguments(arg "" "" "FLAGS" ${ARGN})
@@ -63,7 +63,7 @@ endfunction()
 
 # mh_test(name sources…): a GoogleTest binary, every case a ctest. Its own code is compiled to be compiled fast: the
 # time of a test is spent in the library. Sanitized too: at -O1 a test takes half as long again to compile (3.5 s to 5.4 s of
-# CPU time under AddressSanitizer, 90 of them).
+# CPU time under AddressSanitizer, each alone).
 function(mh_test name)
   add_executable(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE multihead_inside rapidcheck GTest::gtest GTest::gtest_main
