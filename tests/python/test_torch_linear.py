@@ -94,6 +94,32 @@ def test_gradients_in_batches():
         assert torch.allclose(a, b, atol=1e-5)
 
 
+@pytest.mark.parametrize("shape", [(0, 3), (4, 0), (0, 0)])
+def test_axes_without_elements(shape, products):
+    given = [torch.randn(5, shape[1]), torch.randn(*shape), torch.randn(shape[0])]
+    ours, theirs = ([t.clone().requires_grad_() for t in given] for _ in range(2))
+    y, want = linear(*ours), F.linear(*theirs)
+    assert torch.equal(y, want)
+    y.sum().backward(), want.sum().backward()
+    assert all(torch.equal(a.grad, b.grad) for a, b in zip(ours, theirs)) and len(products) == 3
+
+
+def test_signs_that_wait_in_a_view_are_minded():
+    view = lambda *shape: torch.randn(*shape, dtype=torch.complex64).conj().imag  # PyTorch negates it when it is read
+    for x, weight in ((view(7, 8), torch.randn(6, 8)), (torch.randn(7, 8), view(6, 8))):
+        assert x.is_neg() or weight.is_neg()
+        assert torch.allclose(linear(x, weight), F.linear(x, weight), atol=1e-5)
+
+
+@pytest.mark.parametrize("recording", [False, True])
+def test_derivatives_forwards(recording):
+    x, along, weight = torch.randn(7, 8), torch.randn(7, 8), torch.randn(6, 8, requires_grad=recording)
+    with torch.autograd.forward_ad.dual_level():
+        y = linear(torch.autograd.forward_ad.make_dual(x, along), weight)
+        got = torch.autograd.forward_ad.unpack_dual(y).tangent
+        assert got is not None and torch.allclose(got, F.linear(along, weight), atol=1e-5)
+
+
 class Marked(torch.Tensor):
     """A tensor of a type of its own."""
 

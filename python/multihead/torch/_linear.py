@@ -1,6 +1,7 @@
 """torch.nn.functional.linear, by multihead's matrix product."""
 
 import torch
+from torch.autograd import forward_ad
 from torch.nn import functional as F
 
 from multihead import _core
@@ -19,7 +20,7 @@ _in_batches = torch._C._functorch.is_legacy_batchedtensor
 
 def _is_ours(*tensors):
     kind = tensors[0].dtype
-    fits = lambda x: x.dtype == kind and x.is_cpu and x.layout == torch.strided and not x.is_nested
+    fits = lambda x: x.dtype == kind and x.is_cpu and x.layout == torch.strided and not x.is_nested and not x.is_neg()
     return is_eager(tensors) and all(fits(x) for x in tensors)
 
 
@@ -36,16 +37,18 @@ class _Linear(torch.autograd.Function):
         # Where a derivative of this one may be asked for, or gradients come in batches, PyTorch must see the products.
         ours = not torch.is_grad_enabled() and not _in_batches(dy) and _is_ours(dy, x, weight)
         product = _core.matmul if ours else torch.matmul
-        rows = dy.reshape(-1, dy.shape[-1])
+        as_rows = lambda t: t.reshape(t.shape[:-1].numel(), t.shape[-1])
+        rows = as_rows(dy)
         dx = product(dy, weight) if wants[0] else None
-        d_weight = product(rows.T, x.reshape(-1, x.shape[-1])) if wants[1] else None
+        d_weight = product(rows.T, as_rows(x)) if wants[1] else None
         return dx, d_weight, rows.sum(0) if wants[2] else None
 
 
 def linear(x, weight, bias=None):
     """x (…, K) · weightᵀ + bias, weight (N, K), with gradients. The product is ours where the call is eager and its tensors are
-    plain ones on the CPU in bfloat16 or, not small and not on an Intel processor, in float32; PyTorch's where not."""
-    smallest = None if _compiling() else _SMALLEST.get(x.dtype)
+    plain ones on the CPU in bfloat16 or, not small and not on an Intel processor, in float32; PyTorch's where not, or where
+    derivatives run forwards."""
+    smallest = None if _compiling() or forward_ad._current_level >= 0 else _SMALLEST.get(x.dtype)
     if smallest is None or x.numel() * weight.size(0) < smallest:
         return F.linear(x, weight, bias)
     given = (x, weight) if bias is None else (x, weight, bias)
