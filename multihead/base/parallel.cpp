@@ -127,7 +127,7 @@ class NearTasks {
     for (int64_t p = 0; p < parts; ++p) next_[p].at.store(begin(p), std::memory_order_relaxed);
   }
 
-  // Those of part `mine`, then what is left of the others.
+  // Those of part `mine`, counted past the last one from the first again, then what is left of the others.
   void run(int64_t mine, void (*task)(void*, int64_t), void* context) {
     for (int64_t n = 0; n < parts_; ++n) {
       const int64_t part = (mine + n) % parts_, end = begin(part + 1);
@@ -177,12 +177,12 @@ void detail::run_tasks(int64_t count, void (*task)(void* context, int64_t index)
 }
 
 void detail::run_near_tasks(int64_t count, void (*task)(void* context, int64_t index), void* context) {
-  const int64_t parts = std::min({int64_t{threads()}, count, NearTasks::kMostParts});
-  if (parts <= 1 || inside_body()) return run_tasks(count, task, context);
+  const int64_t workers = std::min(int64_t{threads()}, count), parts = std::min(workers, NearTasks::kMostParts);
+  if (workers <= 1 || inside_body()) return run_tasks(count, task, context);
   NearTasks tasks(count, parts);
   // A worker keeps its number; threads of a caller's executor have none but the order in which they come.
   const bool numbered = !has_executor.load(std::memory_order_acquire);
-  parallel_for(parts, [&](int64_t part) { tasks.run(numbered ? worker_number() : part, task, context); });
+  parallel_for(workers, [&](int64_t n) { tasks.run(numbered ? worker_number() : n, task, context); });
 }
 
 }  // namespace mh

@@ -249,6 +249,16 @@ TEST_F(Parallel, ExecutorOfTheCallerDoesTheWork) {
   EXPECT_EQ(recorder.runs, runs);
 }
 
+TEST_F(Parallel, NearTasksKeepAllThreadsOfALargeMachineBusy) {
+  set_threads(200);
+  Recorder recorder;
+  set_executor({Recorder::run, &recorder});
+  std::vector<int> times(1000);
+  parallel_near(1000, [&](int64_t i) { ++times[static_cast<size_t>(i)]; });
+  EXPECT_EQ(recorder.tasks, 200);
+  EXPECT_EQ(times, std::vector<int>(1000, 1));
+}
+
 TEST_F(Parallel, NestedCallDoesNotReachTheExecutor) {
   Recorder recorder;
   set_executor({Recorder::run, &recorder});
