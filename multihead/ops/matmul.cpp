@@ -55,7 +55,7 @@ void check_result(const Tensor& y, const Tensor& a, const Tensor& w, const Matmu
   const Shape wanted = result_shape(a, w.size(1));
   check(y.shape() == wanted && y.is_contiguous(), "matmul_into: y is {}{}; expected contiguous memory of {}", y.shape(),
         y.is_contiguous() ? "" : ", not contiguous", wanted);
-  for (const Tensor* read : {&a, &w, &options.bias, &options.residual}) {
+  for (const Tensor* read : {&a, &w, &options.bias, &options.residual, &options.gate}) {
     check(!overlaps(y, *read), "matmul_into: y shares memory with an operand; expected memory of its own; y is {}",
           y.shape());
   }

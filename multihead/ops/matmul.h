@@ -43,7 +43,8 @@ class PackedWeights {
 // Throws: invalid_argument for another rank; unsupported for another type.
 PackedWeights prepack(const Tensor& w);
 
-// y = activation(scale · (a · w) + bias) + residual, a (…, K), w (K, N), y (…, N); any strides.
+// y = activation(scale · (a · w) + bias) + residual, or 0 where a gate shuts it; a (…, K), w (K, N), y (…, N); any
+// strides.
 //
 // a and w are both f32 or both bf16. Sums are f32 and rounded once, at the end. An element's sum over k is taken in one
 // order for every number of rows and threads and for packed and plain w: a row has the same bits alone or in a batch.

@@ -99,6 +99,7 @@ TEST(Matmul, IntoRefusesMemoryThatDoesNotFit) {
   EXPECT_EQ(into(a), shared);
   EXPECT_EQ(into(w.slice(0, 1, 3)), shared);
   EXPECT_EQ(into(y, {.residual = y}), shared);
+  EXPECT_EQ(into(y, {.gate = y}), shared);
   EXPECT_EQ(into(y, {.bias = y.select(0, 1)}), shared);
   EXPECT_EQ(sentence(
                 [&] {
