@@ -144,6 +144,18 @@ def test_a_second_derivative_is_refused_in_words():
         dq.sum().backward()
 
 
+@pytest.mark.parametrize("recording", [False, True])
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_a_derivative_forwards_is_refused_in_words(dropout, recording):
+    q, k, v = torch.randn(3, 1, 2, 5, 8)
+    plain = mt.scaled_dot_product_attention(q, k, v)
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(q.clone().requires_grad_(recording), torch.randn_like(q))
+        with pytest.raises(NotImplementedError, match="backwards"):
+            mt.scaled_dot_product_attention(dual, k, v, dropout_p=dropout)
+        assert torch.equal(mt.scaled_dot_product_attention(q, k, v), plain)
+
+
 def test_dropout_obeys_the_generator_and_keeps_the_mean():
     q, k, v = torch.randn(3, 1, 4, 256, 16)
     call = lambda: mt.scaled_dot_product_attention(q, k, v, dropout_p=0.25)

@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from multihead import _core
 
@@ -122,6 +123,10 @@ class _Attention(torch.autograd.Function):
         return o, lse, mean
 
     @staticmethod
+    def jvp(ctx, *tangents):
+        raise NotImplementedError("scaled_dot_product_attention: its derivatives run backwards; one that runs forwards was asked for")
+
+    @staticmethod
     def backward(ctx, d_o, d_lse, d_mean):
         if d_o is None and d_lse is None:
             return (None,) * 10
@@ -169,9 +174,8 @@ def attend(q, k, v, mask, dropout, causal, scale, with_mean=False, in_rows=False
         with torch.no_grad():
             return o, lse, _op.mean_weights(q, k, lse, mask, causal, scale)
     seed = int(_op.drawn_seed()) if dropout > 0 else 0
-    if _grad_enabled() and (
-        q.requires_grad or k.requires_grad or v.requires_grad or (mask is not None and mask.requires_grad)
-    ):
+    records = q.requires_grad or k.requires_grad or v.requires_grad or (mask is not None and mask.requires_grad)
+    if (records and _grad_enabled()) or forward_ad._current_level >= 0:
         return _Attention.apply(q, k, v, mask, dropout, seed, causal, scale, with_mean, in_rows)
     given = _op.options_of(mask, causal)
     if dropout > 0:
@@ -212,7 +216,8 @@ def scaled_dot_product_attention(
     """
     plain = dropout_p == 0.0 and type(query) is type(key) is type(value) is Tensor
     plain = plain and (attn_mask is None or (type(attn_mask) is Tensor and attn_mask.is_cpu and not is_causal))
-    if plain and not _compiling() and not _autocast("cpu") and query.is_cpu and _transforms() is None and _modes() == 0:
+    plain = plain and not _compiling() and not _autocast("cpu") and query.is_cpu and forward_ad._current_level < 0
+    if plain and _transforms() is None and _modes() == 0:
         o = _core.plain_attention(query, key, value, attn_mask, is_causal, scale, enable_gqa, _grad_enabled())
         if o is not None:
             return o
