@@ -141,6 +141,7 @@ TEST(Linear, TheDerivativeOfReluMayBeTakenByTheReader) {
         const Tensor a = apart[n].to(DType::f32).contiguous(), b = together[n].to(DType::f32).contiguous();
         double largest = 0, worst = 0;
         for (int64_t i = 0; i < a.count(); ++i) {
+          ASSERT_TRUE(std::isfinite(a.data<float>()[i]) && std::isfinite(b.data<float>()[i]));
           largest = std::max(largest, std::abs(static_cast<double>(a.data<float>()[i])));
           worst = std::max(worst,
                            std::abs(static_cast<double>(a.data<float>()[i]) - static_cast<double>(b.data<float>()[i])));
