@@ -53,7 +53,7 @@ Work work_of(const Args&) {
 }
 Work work_of(const GemmArgs& a) {
   const auto m = static_cast<double>(a.a.size[0]), n = static_cast<double>(a.n), k = static_cast<double>(a.k);
-  return {2 * m * n * k, bytes_of_all(a.a, a.y, a.residual) + n * k * static_cast<double>(size_of(a.a.dtype)),
+  return {2 * m * n * k, bytes_of_all(a.a, a.y, a.residual, a.gate) + n * k * static_cast<double>(size_of(a.a.dtype)),
           fmt::format("{}x{}x{} {}", a.a.size[0], a.k, a.n, name(a.a.dtype))};
 }
 Work work_of(const AttentionForwardArgs& a) { return {attention_flops(a), bytes_of_all(a.q, a.o, a.lse)}; }
