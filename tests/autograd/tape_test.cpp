@@ -119,6 +119,49 @@ TEST(Tape, gradients_of_several_losses_add_up) {
   EXPECT_EQ(sums.size(), 1u);
 }
 
+// y = factor · x, whose derivative is added to what x has gathered; `grown` counts how often there was something.
+Tensor times_adding(const Tensor& x, float factor, int& grown) {
+  const Tensor y = x.detach().clone();
+  for (int64_t i = 0; i < y.count(); ++i) y.data<float>()[i] *= factor;
+  return record_adding("times_adding", y, {x}, [factor, &grown](const Tensor& dy, const Tensor& gathered) {
+    const Tensor dx = gathered ? gathered : zeros(dy.shape());
+    grown += gathered ? 1 : 0;
+    for (int64_t i = 0; i < dx.count(); ++i) dx.data<float>()[i] += factor * dy.data<float>()[i];
+    return Grads{dx};
+  });
+}
+
+TEST(Tape, derivative_is_added_where_the_gradient_gathers) {
+  const Tensor w = parameter(full({2}, 1));
+  int grown = 0;
+  Gradients sums;
+  {
+    Tape tape;
+    tape.backward(sum(plus(times_adding(w, 2, grown), times_adding(w, 3, grown))), sums);
+  }
+  EXPECT_EQ(grown, 1);
+  EXPECT_EQ(sums.of(w).item({1}), 5);
+  const Tensor held = sums.of(w);
+  Tape tape;
+  tape.backward(sum(times_adding(w, 7, grown)), sums);
+  EXPECT_EQ(grown, 1) << "the caller holds it";
+  EXPECT_EQ(held.item({1}), 5);
+  EXPECT_EQ(sums.of(w).item({1}), 12);
+}
+
+TEST(Tape, gradient_that_another_reads_does_not_grow) {
+  const Tensor w = parameter(full({2}, 1)), dy = full({2}, 4);
+  int grown = 0;
+  Gradients sums;
+  Tape tape;
+  const Tensor x = times(w, 1);
+  // dy reaches x and its reader as one memory, and the caller holds it.
+  tape.backward({plus(x, times_adding(x, 2, grown))}, {dy}, sums);
+  EXPECT_EQ(grown, 0);
+  EXPECT_EQ(dy.item({0}), 4);
+  EXPECT_EQ(sums.of(w).item({0}), 12);
+}
+
 TEST(Tape, unused_output_has_an_empty_gradient) {
   const Tensor w = parameter(full({2}, 1));
   Tape tape;
