@@ -104,7 +104,7 @@ void forward_tile_chunk(const AttentionForwardArgs& a, const TileSizes& t, Tiles
   const auto after = [&](const TileStep& step, const float* s, uint32_t* p) {
     if (a.scores.dropout_threshold > 0) drop_weights(a.scores, step.state->q, step.first, kStep, p);
     if (step.unclean) add_non_finite(blocks.v, step, s, step.state->o);
-    if (room.kept) room.kept->keep(step, kStep, s);
+    if (room.kept) room.kept->keep(step, kStep);
   };
   if (chunk.any_unclean())
     for (int64_t b = 0; b < blocks.count; ++b) clear_outputs(t, blocks.states[b]);

@@ -1,22 +1,20 @@
 // The forward pass on tiles that also gives the mean of the weights over heads. A task has 32 rows and walks all heads: it keeps
-// the scores of one head at a time, and makes weights of them once the head's sums are known.
+// the exponentials of one head at a time, and makes weights of them once the head's sums are known.
 
-// sums (keys, 32) += 2^(s - the row's reference) / the row's sum.
-inline void add_kept_weights(const Scores& scores, const TileQueryBlock& state, const KeptScores& kept, float* sums) {
+// sums (keys, 32) += p · 2^(the reference of its time - the last one) / the row's sum.
+inline void add_kept_weights(const Scores& scores, const TileQueryBlock& state, const KeptWeights& kept, float* sums) {
   for (int lane = 0; lane < kTileQueries; lane += kLanes) {
     HWY_ALIGN float ends[kLanes];
-    for (int r = 0; r < kLanes; ++r) ends[r] = end_tile_row(scores, state, lane + r).factor;
-    const V end = hn::Load(f32, ends), top = hn::Load(f32, state.top + lane);
+    for (int r = 0; r < kLanes; ++r) ends[r] = end_tile_row(scores, state, lane + r).factor / kMeanCut;
+    const V end = hn::Load(f32, ends), last = hn::Load(f32, state.top + lane);
     for (int64_t n = 0; n < kept.count; ++n) {
-      const KeptScores::Step& step = kept.steps[n];
-      const V factor = hn::Set(f32, step.factor);
-      const float* s = kept.s + step.first * kTileQueries + lane;
+      const KeptWeights::Step& step = kept.steps[n];
+      const V factor = hn::Mul(end, exp2(hn::Sub(hn::Load(f32, step.top + lane), last)));
+      const float* p = kept.p + step.first * kTileQueries + lane;
       float* to = sums + step.first * kTileQueries + lane;
 #pragma GCC unroll 4
-      for (int64_t at = 0; at < step.count * kTileQueries; at += kTileQueries) {
-        const V p = exp2(hn::MulSub(hn::Load(f32, s + at), factor, top));
-        hn::Store(hn::MulAdd(p, end, hn::Load(f32, to + at)), f32, to + at);
-      }
+      for (int64_t at = 0; at < step.count * kTileQueries; at += kTileQueries)
+        hn::Store(hn::MulAdd(hn::Load(f32, p + at), factor, hn::Load(f32, to + at)), f32, to + at);
     }
   }
 }
@@ -28,7 +26,7 @@ void mean_tile_rows(const AttentionMeanArgs& m, const TileSizes& t, const Shared
   const int64_t keys = round_up(s.k_len, kMostStepKeys);
   Scratch scratch;
   TileRoom room = take<TileArrays>(scratch, 1)->room();
-  KeptScores kept{take<float>(scratch, keys * kTileQueries), take<KeptScores::Step>(scratch, keys / 32)};
+  KeptWeights kept{take<float>(scratch, keys * kTileQueries), take<KeptWeights::Step>(scratch, keys / 32)};
   room.kept = &kept;
   float* sums = take<float>(scratch, keys * kTileQueries);
   memset(sums, 0, static_cast<size_t>(keys * kScoreBytes));

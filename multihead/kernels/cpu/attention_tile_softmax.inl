@@ -87,11 +87,12 @@ struct Slices {
   __m512 top0, top1, sum0, sum1, factor;
   const float* s;
   uint32_t* p;
+  float* kept;  // where the exponentials go before they are truncated, or null
   int done = 0;
 
-  HWY_INLINE Slices(const TileQueryBlock& state, float by, const float* scores, uint32_t* weights)
+  HWY_INLINE Slices(const TileQueryBlock& state, float by, const float* scores, uint32_t* weights, float* exponentials)
       : top0(_mm512_load_ps(state.top)), top1(_mm512_load_ps(state.top + 16)), sum0(_mm512_load_ps(state.sum)),
-        sum1(_mm512_load_ps(state.sum + 16)), factor(_mm512_set1_ps(by)), s(scores), p(weights) {}
+        sum1(_mm512_load_ps(state.sum + 16)), factor(_mm512_set1_ps(by)), s(scores), p(weights), kept(exponentials) {}
 
   HWY_INLINE void slice(int n) {
     const float* at = s + n * 2 * kTileQueries;
@@ -102,6 +103,10 @@ struct Slices {
     uint32_t* to = p + n / 16 * kSlotWords + n % 16 * 16;
     _mm512_store_si512(to, truncate_pairs(x[0], x[2]));
     _mm512_store_si512(to + kTileFloats, truncate_pairs(x[1], x[3]));
+    if (HWY_UNLIKELY(kept != nullptr)) {
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) _mm512_store_ps(kept + n * 2 * kTileQueries + 16 * i, x[i]);
+    }
     sum0 = _mm512_add_ps(sum0, _mm512_add_ps(x[0], x[2]));
     sum1 = _mm512_add_ps(sum1, _mm512_add_ps(x[1], x[3]));
     // Without this g++ 12 keeps the terms on the stack and adds them at the end of the step.

@@ -3,19 +3,21 @@
 // the block before that meet their values. Interleaving is worth 1.2 … 1.4 × where tiles are a unit of their own (Sapphire
 // Rapids); tiles that keep whole sums multiply first.
 
-// Scores that outlive their step: those of one block of queries and one head.
-struct KeptScores {
+// Exponentials that outlive their step: those of one block of queries and one head.
+struct KeptWeights {
   struct Step {
     int64_t first, count;
-    float factor;  // turns what stands in s into units of log 2
+    alignas(64) float top[kTileQueries];  // the references of its time
   };
-  float* s;     // (keys rounded up to kMostStepKeys, 32)
+  float* p;     // (keys rounded up to kMostStepKeys, 32) kMeanCut · exp2(s - the reference)
   Step* steps;  // (as many as keys have)
   int64_t count = 0;
 
-  void keep(const TileStep& step, int64_t step_keys, const float* scores) {
-    steps[count++] = {step.first, step_keys, step.factor};
-    memcpy(s + step.first * kTileQueries, scores, static_cast<size_t>(step_keys * kScoreBytes));
+  float* of(const TileStep& step) const { return p + step.first * kTileQueries; }
+  void keep(const TileStep& step, int64_t step_keys) {
+    Step& to = steps[count++];
+    to.first = step.first, to.count = step_keys;
+    memcpy(to.top, step.state->top, sizeof to.top);
   }
 };
 
@@ -23,7 +25,7 @@ struct TileRoom {
   float* s[2];       // (kMostStepKeys, 32) scores
   uint32_t* p[2];    // kSlots × kSlotWords weights
   ScoreRoom scores[2];
-  KeptScores* kept = nullptr;  // where the scores of each step go, if anywhere
+  KeptWeights* kept = nullptr;  // where the exponentials of each step go, if anywhere
 };
 
 // Weights that wait for their values: units of 32 columns, `units` of them from `unit` on. fresh: the first of their queries.
@@ -177,7 +179,7 @@ struct ForwardPipe {
   // The softmax of `now` from s_now into p, beside any of: the scores of `next` into s_next, the values of `work`.
   template <bool kScores, bool kValues>
   HWY_NOINLINE void step(const TileStep& next, float* s_next, const TileStep& now, const float* s_now, uint32_t* p, const ValueWork& work) {
-    Slices slices(*now.state, now.factor, s_now, p);
+    Slices slices(*now.state, now.factor, s_now, p, room.kept ? room.kept->of(now) : nullptr);
     if constexpr (!kScores && !kValues) {
     } else if constexpr (Tiles::kWholeSums) {
       multiply_whole<kScores, kValues>(next, s_next, work);
