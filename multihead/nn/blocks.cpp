@@ -73,7 +73,7 @@ Tensor FeedForward::add_to(const Tensor& residual, const Tensor& x, Pass& pass) 
   const Tensor middle = is_gated(options_.middle)
                             ? dropout(gated(linear1_(x), kind), drop)
                             : linear1_(x, {.activation = kind, .dropout = drop, .relu_by_reader = relu});
-  return linear2_.add_to(residual, middle, options_.dropout, pass, relu);
+  return linear2_(middle, {.residual = residual, .dropout = options_.dropout, .relu_before = relu}, pass);
 }
 
 void FeedForward::pack(DType compute) {

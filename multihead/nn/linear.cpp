@@ -40,13 +40,12 @@ Tensor Linear::operator()(const Tensor& x, const Tail& tail) const {
                      .relu_by_reader = tail.relu_by_reader});
 }
 
-Tensor Linear::add_to(const Tensor& residual, const Tensor& x, float dropout, Pass& pass, bool relu_before) const {
-  const DropoutOptions drop = pass.dropout(dropout);
-  const LinearOptions options{.result = residual.dtype(), .relu_before = relu_before};
-  if (drop.p > 0) return dropout_add(product(x, options), residual, drop);
-  LinearOptions whole = options;
-  whole.residual = residual;
-  return product(x, whole);
+Tensor Linear::operator()(const Tensor& x, const SublayerEnd& end, Pass& pass) const {
+  const DropoutOptions drop = pass.dropout(end.dropout);
+  LinearOptions options{.result = end.residual.dtype(), .relu_before = end.relu_before};
+  if (drop.p > 0) return dropout_add(product(x, options), end.residual, drop);
+  options.residual = end.residual;
+  return product(x, options);
 }
 
 void Linear::pack(DType compute) {

@@ -10,6 +10,13 @@
 
 namespace mh {
 
+// What a sublayer ends with: residual + dropout(y), where a residual is given.
+struct SublayerEnd {
+  Tensor residual{};
+  float dropout = 0;
+  bool relu_before = false;  // as in LinearOptions
+};
+
 // y = x · wᵀ + bias; weight (out, in) and bias (out), as torch.nn.Linear names and stores them.
 class Linear {
  public:
@@ -28,8 +35,8 @@ class Linear {
   };
   Tensor operator()(const Tensor& x, const Tail& tail) const;
   Tensor operator()(const Tensor& x) const { return (*this)(x, Tail{}); }
-  // residual + dropout(y), f32: the end of a sublayer. relu_before: as in LinearOptions.
-  Tensor add_to(const Tensor& residual, const Tensor& x, float dropout, Pass& pass, bool relu_before = false) const;
+  // residual + dropout(y), f32.
+  Tensor operator()(const Tensor& x, const SublayerEnd& end, Pass& pass) const;
 
   // Lays the weights out once for inference in `compute`; undone by unpack. Changed weights need a new pack.
   void pack(DType compute);

@@ -143,7 +143,7 @@ Tensor MultiHeadAttention::attend(const Heads& heads, const Sequences& queries, 
 
 Tensor MultiHeadAttention::finish(const Tensor& o, Pass& pass, const SublayerEnd& ending) const {
   const Tensor rows = reshape(o, {o.size(0), options_.heads * options_.value_width});
-  if (ending.residual) return out_.add_to(ending.residual, rows, ending.dropout, pass);
+  if (ending.residual) return out_(rows, ending, pass);
   return out_(rows, {.result = DType::f32});
 }
 

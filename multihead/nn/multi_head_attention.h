@@ -42,12 +42,6 @@ struct AttendOptions {
   Tensor head_mask{};  // (H) or (B, H): o[h] · m[h] before the output projection, with its gradient
 };
 
-// Where a residual is given: the result is residual + dropout(y).
-struct SublayerEnd {
-  Tensor residual{};
-  float dropout = 0;
-};
-
 // Which rows of x are equal, so that each is projected once: x[n] = x[first[which[n]]]. Empty: nothing is known.
 struct RepeatedRows {
   Tensor first{}, which{};  // i32
