@@ -22,6 +22,9 @@ constexpr double kSingle = 0x1p-24;
 // One rounding to bf16 or f16 errs by half the unit roundoff in the mean square, to within 20 %.
 double roundoff(DType dtype) { return dtype == DType::bf16 ? 0x1p-8 / 2 : dtype == DType::f16 ? 0x1p-11 / 2 : kSingle; }
 
+// The same where f16 has left only its smallest step: no number errs by less.
+double least_roundoff(DType dtype) { return dtype == DType::f16 ? 0x1p-24 / std::sqrt(12.0) : 0; }
+
 // Mean square of the elements of each row.
 std::vector<double> mean_squares(const std::vector<double>& rows, int64_t width) {
   std::vector<double> out(rows.size() / width, 0);
@@ -51,6 +54,7 @@ class ErrorWalk {
       : naive_(in.q, in.k, in.v, in.options, DType::f64),
         p_(naive_.problem),
         unit_(roundoff(in.q.dtype())),
+        least_(least_roundoff(in.q.dtype())),
         v_(values<double>(in.v)),
         d_o_(values<double>(in.d_o)),
         d_lse_(in.d_lse ? values<double>(in.d_lse) : std::vector<double>(p_.lse_shape().count(), 0)),
@@ -153,7 +157,8 @@ class ErrorWalk {
     const double o_square = std::accumulate(o_squares.begin(), o_squares.end(), 0.0) / static_cast<double>(p_.Dv);
     lse_ = std::max(lse_, std::sqrt(lse_square));
     const double o_ms = mean_squares(o, p_.Dv)[0], norm = std::sqrt(d_o_ms_[q_row] * static_cast<double>(p_.Dv));
-    const double delta_error = row.empty[h] ? 0 : norm * std::sqrt(o_square + squared(unit_ + sum_error(p_.Dv)) * o_ms);
+    const double rounded = squared(unit_ + sum_error(p_.Dv)) * o_ms + squared(least_);
+    const double delta_error = row.empty[h] ? 0 : norm * std::sqrt(o_square + rounded);
     double delta = 0;
     for (int64_t d = 0; d < p_.Dv && !row.empty[h]; ++d) delta += d_o_[q_row * p_.Dv + d] * o[d];
     if (row.sink_share[h] > 0) {
@@ -255,7 +260,7 @@ class ErrorWalk {
 
   NaiveForward<double> naive_;
   const Problem& p_;
-  double unit_;
+  double unit_, least_;
   double pair_sum_error_ = sum_error(p_.B * p_.Tq * p_.Tk);  // of a sum over all pairs of a head
   double keys_walk_ = walk_square(p_.Tk), rows_walk_ = walk_square(p_.Tq * (p_.H / std::max<int64_t>(p_.Hkv, 1)));
   std::vector<double> v_, d_o_, d_lse_;

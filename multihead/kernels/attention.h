@@ -23,6 +23,7 @@ struct Sequence {
   int64_t k_begin = 0, k_len = 0;
   int64_t position = 0;  // of its first query
   int64_t prefix = 0;    // with Scores::has_prefix: the first keys that every query may see
+  bool scattered = false;  // a document's keys lie in several places: Scores::document_begin tells nothing of this sequence
 };
 
 struct Sequences {
@@ -57,7 +58,7 @@ struct Scores {
   int64_t behind = kUnbounded, ahead = kUnbounded;
   bool has_prefix = false;
   View q_documents, k_documents;  // i32 (B, Tq) and (B, Tk): keeps equal numbers
-  // (B, Tq), or null: row i keeps of its document the keys [begin, end). Given where the keys of each document lie side by side.
+  // (B, Tq), or null where all sequences are scattered: row i keeps of its document the keys [begin, end).
   const int32_t *document_begin = nullptr, *document_end = nullptr;
   DenseMask dense[kMaxDenseMasks];
   int dense_count = 0;

@@ -120,14 +120,18 @@ std::vector<DocumentRun> document_runs(const int32_t* ids, int64_t count) {
 }
 
 // Documents whose keys lie side by side bound their rows as a band does: whole blocks of keys are then never looked at.
+// Each sequence for itself: what is computed of one must not depend on the others.
 void plan_document_runs(AttentionPlan& plan) {
   const AttentionSizes& s = plan.size;
   std::vector<int32_t> begin(static_cast<size_t>(s.sequences * s.Tq)), end(begin.size());
+  bool any = false;
   for (int64_t b = 0; b < s.sequences; ++b) {
-    const kernels::Sequence& sequence = plan.sequences[b];
+    kernels::Sequence& sequence = plan.sequences[b];
     if (sequence.q_len == 0 || sequence.k_len == 0) continue;
     const std::vector<DocumentRun> runs = document_runs(plan.scores.k_documents.at<int32_t>(b), sequence.k_len);
-    if (runs.empty()) return;
+    sequence.scattered = runs.empty();
+    if (sequence.scattered) continue;
+    any = true;
     const int32_t* own = plan.scores.q_documents.at<int32_t>(b);
     auto run = runs.begin();
     for (int64_t i = 0; i < sequence.q_len; ++i) {
@@ -140,6 +144,7 @@ void plan_document_runs(AttentionPlan& plan) {
       end[b * s.Tq + i] = run->end;
     }
   }
+  if (!any) return;
   plan.document_begin = std::move(begin);
   plan.document_end = std::move(end);
   plan.scores.document_begin = plan.document_begin.data();

@@ -104,6 +104,33 @@ TEST(AttentionDeterminism, APaddingMaskGivesTheBitsOfTheKeysItKeeps) {
   }
 }
 
+// One sequence has its documents in runs, which bound its rows; the other has them scattered.
+TEST(AttentionDeterminism, DocumentsOfOneSequenceDecideNothingForAnother) {
+  const int64_t T = 200;
+  const Tensor ids = zeros({2, T}, DType::i32);
+  for (int64_t j = 0; j < T; ++j) {
+    ids.data<int32_t>()[j] = static_cast<int32_t>(j / 37);
+    ids.data<int32_t>()[T + j] = static_cast<int32_t>(j % 3);
+  }
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    const Tensor q = randn({2, 2, T, 24}, 1, dtype), k = randn({2, 2, T, 24}, 2, dtype),
+                 v = randn({2, 2, T, 24}, 3, dtype);
+    for (const harness::Step& step : harness::steps()) {
+      if (!step.rung && dtype != DType::bf16) continue;
+      const harness::Scope scope(step);
+      const CaseOutputs together = run_case({q, k, v, v, {}, {.mask = documents(ids)}});
+      for (int64_t b = 0; b < 2; ++b) {
+        const auto own = [b](const Tensor& x) { return x.slice(0, b, b + 1); };
+        const CaseOutputs apart = run_case({own(q), own(k), own(v), own(v), {}, {.mask = documents(own(ids))}});
+        const auto whole = named_outputs(together), alone = named_outputs(apart);
+        for (size_t n = 0; n < 5; ++n)
+          EXPECT_TRUE(same_bits(own(whole[n].second), alone[n].second))
+              << step.name << " " << name(dtype) << " " << whole[n].first << " " << b;
+      }
+    }
+  }
+}
+
 TEST(AttentionDeterminism, AThousandRepeatsGiveTheSameBits) {
   const std::vector<AttentionCase> cases{
       {.B = 2,

@@ -13,6 +13,7 @@ struct QueryBlock {
   int32_t low[kMaxQueries], high[kMaxQueries];  // keeps low <= j <= high, by position and length
   int32_t document[kMaxQueries];
   int32_t document_low, document_high;
+  bool numbered;                 // rows are told from keys by the numbers of their documents: the limits do not tell
   int64_t low_min, low_max, high_min, high_max;
   int64_t reach[kTileVectors];   // vectors 0 … n keep no key from this one on
   int64_t position;              // of lane 0
@@ -53,8 +54,10 @@ HWY_INLINE hn::VFromD<hn::ScalableTag<int32_t>> row_numbers(const int32_t* rows,
 
 // The structural limits of each row; rows that keep nothing get high < low.
 inline void limit_rows(const Scores& scores, const Sequence& s, QueryBlock& q) {
+  const bool by_document = scores.document_begin && !s.scattered;
   q.position = s.position + q.first;
-  if (scores.behind == kUnbounded && scores.ahead == kUnbounded && !scores.has_prefix && !scores.document_begin && s.k_len > 0) {
+  q.numbered = scores.k_documents && !by_document;
+  if (scores.behind == kUnbounded && scores.ahead == kUnbounded && !scores.has_prefix && !by_document && s.k_len > 0) {
     for (int r = 0; r < static_cast<int>(q.width()); ++r) q.low[r] = 0, q.high[r] = static_cast<int32_t>(s.k_len - 1);
     q.low_min = q.low_max = 0;
     q.high_min = q.high_max = s.k_len - 1;
@@ -67,7 +70,7 @@ inline void limit_rows(const Scores& scores, const Sequence& s, QueryBlock& q) {
     return hn::Iota(i32, static_cast<int32_t>(larger(-far, smaller(far, at)) + lane));
   };
   const auto zero = hn::Zero(i32), most = hn::Set(i32, INT32_MAX), last = hn::Set(i32, static_cast<int32_t>(s.k_len - 1));
-  const int64_t documents = scores.document_begin ? q.sequence * scores.q_documents.size[1] + q.first : 0;
+  const int64_t documents = by_document ? q.sequence * scores.q_documents.size[1] + q.first : 0;
   auto low_min = most, high_min = most, low_max = zero, high_max = hn::Set(i32, -1);
   for (int n = 0; n < q.vectors; ++n) {
     const int lane = n * kLanes;
@@ -75,7 +78,7 @@ inline void limit_rows(const Scores& scores, const Sequence& s, QueryBlock& q) {
     if (scores.behind != kUnbounded) low = hn::Max(low, row_at(q.position - scores.behind, lane));
     if (scores.ahead != kUnbounded) high = hn::Min(high, row_at(q.position + scores.ahead, lane));
     if (scores.has_prefix) high = hn::Min(high, hn::Max(row_at(q.position, lane), hn::Set(i32, static_cast<int32_t>(s.prefix - 1))));
-    if (scores.document_begin) {
+    if (by_document) {
       low = hn::Max(low, row_numbers(scores.document_begin + documents, lane, q.count));
       high = hn::Min(high, hn::Sub(row_numbers(scores.document_end + documents, lane, q.count), hn::Set(i32, 1)));
     }
@@ -96,12 +99,9 @@ inline void limit_rows(const Scores& scores, const Sequence& s, QueryBlock& q) {
   q.high_max = q.reach[q.vectors - 1] - 1;
 }
 
-// Whether rows must be told from keys by the numbers of their documents: the limits do not tell.
-inline bool has_document_numbers(const Scores& scores) { return scores.k_documents && !scores.document_begin; }
-
 inline void load_documents(const Scores& scores, QueryBlock& q) {
   const View& d = scores.q_documents;
-  if (!has_document_numbers(scores)) return;
+  if (!q.numbered) return;
   for (int r = 0; r < static_cast<int>(q.width()); ++r) {
     const int64_t row = q.first + (r < q.count ? r : 0);
     q.document[r] = static_cast<const int32_t*>(d.data)[q.sequence * d.stride[0] + row * d.stride[1]];
@@ -249,7 +249,7 @@ struct TileKind {
 inline TileKind classify(const Scores& scores, const QueryBlock& q, KeySpan keys, const ScoreRoom& room, KeySpan* kept = nullptr) {
   TileKind kind;
   if (keys.end <= keys.begin) return {.pairs = Pairs::none};
-  if (has_document_numbers(scores)) {
+  if (q.numbered) {
     const Pairs by = document_pairs(scores, q, keys);
     if (by == Pairs::none) return {.pairs = Pairs::none};
     kind.documents = by == Pairs::some;

@@ -18,7 +18,7 @@ inline TileKind classify_step(const Scores& scores, const QueryBlock& q, KeySpan
   if (scores.dense_count != 1 || mask.where.stride[3] != 1 || keys.end - keys.begin != 64) return classify(scores, q, keys, room);
   TileKind kind;
   kind.banded = q.low_max > keys.begin || q.high_min < keys.end - 1;
-  if (has_document_numbers(scores)) {
+  if (q.numbered) {
     const Pairs by = document_pairs(scores, q, keys);
     if (by == Pairs::none) return {.pairs = Pairs::none};
     kind.documents = by == Pairs::some;
