@@ -8,6 +8,7 @@
 #include "bench/machine_facts.h"
 #include "bench/report.h"
 #include "multihead/base/error.h"
+#include "multihead/io/durable_file.h"
 
 namespace mh::bench {
 namespace {
@@ -87,13 +88,6 @@ std::string page(const Json& report) {
   return out;
 }
 
-void write(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream out(path);
-  out << text;
-  out.close();
-  if (!out) fail(ErrorKind::io, "bench: {} could not be written", path.string());
-}
-
 // One object or row a line: differences between runs are then readable.
 std::string lined(const Json& report) {
   std::string out = "{\n";
@@ -113,14 +107,8 @@ std::string lined(const Json& report) {
 
 }  // namespace
 
-void make_folder(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) fail(ErrorKind::io, "bench: the folder {} could not be made: {}", folder.string(), error.message());
-}
-
 std::filesystem::path record(const Report& report, const std::filesystem::path& folder) {
-  make_folder(folder);
+  make_folder(folder.string());
   const std::filesystem::path path = folder / (slug(machine_facts()) + ".json");
   const Json earlier = read_earlier(path), fresh = to_json(report);
   Json out;
@@ -132,9 +120,9 @@ std::filesystem::path record(const Report& report, const std::filesystem::path& 
   out["rows"] = merged(earlier.value("rows", Json::array()), fresh.at("rows"));
   if (fresh.contains("tile_states") || earlier.contains("tile_states"))
     out["tile_states"] = merged(earlier.value("tile_states", Json::array()), fresh.value("tile_states", Json::array()));
-  write(path, lined(out));
+  write_durably(path.string(), lined(out));
   std::filesystem::path beside = path;
-  write(beside.replace_extension(".md"), page(out));
+  write_durably(beside.replace_extension(".md").string(), page(out));
   return path;
 }
 

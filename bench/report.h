@@ -33,12 +33,8 @@ std::string limits_text(const std::vector<Limits>& limits);
 // unit, fraction, fraction_p90. Where there are tiles also tile_states: trials and rates in each state of the unit.
 nlohmann::ordered_json to_json(const Report& report);
 
-// Makes the folder where it is missing: before the measuring, so that minutes are not spent for nothing.
-// Throws: io, naming it.
-void make_folder(const std::filesystem::path& folder);
-
 // Writes <machine>.json and <machine>.md into `folder`, keeping the rows of earlier runs that this one did not measure.
-// Returns the path of the JSON. Throws: io, naming the file, where it cannot be written.
+// Both durably. Returns the path of the JSON. Throws: io, naming the file, where it cannot be written.
 std::filesystem::path record(const Report& report, const std::filesystem::path& folder);
 
 }  // namespace mh::bench

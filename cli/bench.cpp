@@ -13,11 +13,13 @@
 #include "bench/report.h"
 #include "bench/run.h"
 #include "cli/progress.h"
+#include "cli/say.h"
 #include "cli/values.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/base/nearest.h"
 #include "multihead/base/parallel.h"
+#include "multihead/io/durable_file.h"
 #include "multihead/ops/machine.h"
 
 namespace mh::cli {
@@ -73,7 +75,8 @@ int run(const BenchChoice& choice, MakeCases make) {
   }
   const std::string folder = choice.folder.empty() ? "bench/results" : choice.folder;
   const bool recording = choice.record->count() > 0;
-  if (recording) bench::make_folder(folder);
+  // Before the measuring, so that minutes are not spent for nothing.
+  if (recording) make_folder(folder);
   bench::Report report;
   {
     // A table on a terminal shows how far it is by itself.
@@ -90,7 +93,7 @@ int run(const BenchChoice& choice, MakeCases make) {
     fmt::print("{}\n", bench::to_json(report).dump(2));
   else
     fmt::print("\n{}", bench::limits_text(report.limits));
-  if (recording) fmt::print(stderr, "recorded in {}\n", bench::record(report, folder).string());
+  if (recording) mention("recorded in {}", bench::record(report, folder).string());
   return kDone;
 }
 
@@ -104,12 +107,12 @@ void add_table(CLI::App& bench, int& code, const char* name, const char* about, 
   verb->add_option("--case", selection.names, "only cases whose name contains one of these")
       ->delimiter(',')
       ->type_name("NAME");
-  verb->add_option("--dtype", selection.dtypes, "only these: f32, bf16, f16, i8 (decode)")
+  verb->add_option("--dtype", selection.dtypes, "only these; i8 is for decode")
       ->delimiter(',')
       ->type_name("TYPE")
       ->check(one_of({"f32", "bf16", "f16", "i8"}));
   if (make == bench::attention_cases)
-    verb->add_option("--pass", selection.passes, "only these: forward, backward, decode")
+    verb->add_option("--pass", selection.passes, "only these")
         ->delimiter(',')
         ->type_name("PASS")
         ->check(one_of({"forward", "backward", "decode"}));
@@ -120,8 +123,7 @@ void add_table(CLI::App& bench, int& code, const char* name, const char* about, 
   verb->add_option("--seconds", selection.seconds, "time for each row; default 0.5, quick 0.1")
       ->type_name("S")
       ->check(number(0.01, 600));
-  verb->add_option("--rung", choice->rung, "use this rung: baseline, avx2, avx512, avx512_bf16, amx, neon")
-      ->type_name("NAME");
+  verb->add_option("--rung", choice->rung, "use this rung")->type_name("NAME")->check(one_of(kRungs));
   choice->record =
       verb->add_option("--record", choice->folder,
                        "write the figures to DIR/<cpu>.json and .md, beside earlier rows; default DIR bench/results")

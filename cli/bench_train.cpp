@@ -117,7 +117,7 @@ void add_bench_train(CLI::App& bench, int& code) {
   count("--batch", choice->batch, "sentences a step (32)", 1, 65536);
   count("--length", choice->length, "tokens a sentence, each side (32)", 2, 4096);
   count("--steps", choice->steps, "steps that are timed (10)", 1, 100000);
-  verb->add_option("--precision", choice->precision, "of the products: f32 (default) or bf16; weights stay f32")
+  verb->add_option("--precision", choice->precision, "of the products (f32); weights stay f32")
       ->type_name("TYPE")
       ->check(one_of({"f32", "bf16"}));
   count("--threads", choice->threads, "threads to use, over MH_THREADS", 1, 1024);

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "cli/one_line.h"
+#include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/reference_file.h"
+#include "cli/say.h"
 #include "cli/search_flags.h"
 #include "cli/verbs.h"
 #include "multihead/base/parallel.h"
@@ -25,7 +27,8 @@ namespace {
 
 constexpr const char* kEvalEnd =
     "FILE has lines of source, tab, reference; further references behind further tabs, or on lines with the same\n"
-    "source. Scores are those of sacreBLEU with the signatures printed beside them.\n"
+    "source. It may be compressed with gzip or xz. Scores are those of sacreBLEU with the signatures printed beside "
+    "them.\n"
     "\n"
     "  multihead eval models/en-de data/tatoeba/test.en-de.tsv --beam 4";
 
@@ -72,8 +75,11 @@ void write_texts(const std::string& path, const std::vector<std::string>& texts)
 
 int run(EvalChoice choice) {
   choice.flags.settle();
-  if (!choice.output.empty()) check_writable_file(choice.output);
+  if (!choice.output.empty())
+    check_output("--output", choice.output,
+                 {choice.file, choice.model + "/model.safetensors", choice.model + "/tokenizer.json"});
   const ReferenceFile set = read_references(choice.file);
+  if (!set.skipped.empty()) mention("multihead eval: {}", set.skipped);
   const Result result = translate_all(choice, set.sources);
   if (!choice.output.empty()) write_texts(choice.output, result.texts);
   const auto bleu_score = bleu(result.texts, set.references);

@@ -18,6 +18,7 @@ namespace {
 
 constexpr int kNarrowest = 3;
 constexpr int kLongestName = 16;
+constexpr int kUsualWidth = 80;  // of a terminal that does not tell
 
 struct Rgb {
   float r, g, b;
@@ -70,15 +71,18 @@ int sign_width(uint32_t sign) {
   return wide ? 2 : 1;
 }
 
+// The longest name with which the margin, a space and one column fit: both may be as wide as a name and its "…".
+int longest_name(int width) { return std::clamp((width - 1) / 2 - 1, 1, kLongestName); }
+
 // Without what moves a cursor, and cut where it is long.
-std::string name_of(std::string_view text) {
+std::string name_of(std::string_view text, int longest) {
   std::string out;
   int width = 0;
   for (size_t at = 0; at < text.size();) {
     const size_t begin = at;
     const int own = sign_width(next_sign(text, at));
     if (own == 0 && static_cast<unsigned char>(text[begin]) < 0x80) continue;
-    if (width + own > kLongestName) return out + "…";
+    if (width + own > longest) return out + "…";
     out += text.substr(begin, at - begin);
     width += own;
   }
@@ -116,7 +120,10 @@ Ink ink_of_stdout() {
 
 int width_of_stdout() {
   winsize size{};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const char* columns = std::getenv("COLUMNS");
+  const long told = columns ? std::strtol(columns, nullptr, 10) : 0;
+  return told > 0 && told <= 10000 ? static_cast<int>(told) : kUsualWidth;
 }
 
 int shown_width(std::string_view text) {
@@ -126,15 +133,16 @@ int shown_width(std::string_view text) {
 }
 
 std::string draw(const HeatMap& map, Ink ink, int width) {
+  const int longest = longest_name(width);
   std::vector<Column> columns;
   for (const std::string& name : map.columns) {
-    const std::string shown = name_of(name);
+    const std::string shown = name_of(name, longest);
     columns.push_back({shown, std::max(kNarrowest, shown_width(shown))});
   }
   std::vector<std::string> rows;
   int margin = 0;
   for (const std::string& name : map.rows) {
-    rows.push_back(name_of(name));
+    rows.push_back(name_of(name, longest));
     margin = std::max(margin, shown_width(rows.back()));
   }
   const char* const after = ink == Ink::shades ? "" : "\033[0m";

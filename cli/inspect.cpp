@@ -20,6 +20,7 @@
 #include "multihead/base/printable.h"
 #include "multihead/io/checkpoint.h"
 #include "multihead/io/safetensors.h"
+#include "multihead/models/model_file.h"
 #include "multihead/text/tokenizer.h"
 
 namespace mh::cli {
@@ -41,6 +42,7 @@ struct Row {
 struct Weights {
   std::optional<int64_t> step;  // of a checkpoint
   std::string state;            // likewise
+  bool hashed = false;          // the file carries its hash: it is whole
   std::map<std::string, std::string> metadata;
   std::vector<Row> rows;
 
@@ -78,8 +80,11 @@ std::string file_of(const std::string& path) {
   return model;
 }
 
-// Weights begin with the length of a header that begins with '{'; a tokenizer with the '{' itself.
+// Of a file or pipe that is none: false, and the reader of weights says why. Weights begin with the length of a header
+// that begins with '{'; a tokenizer with the '{' itself.
 bool is_tokenizer(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
   char start[10] = {};  // the last one stays 0
   std::ifstream in(path, std::ios::binary);
   in.read(start, sizeof start - 1);
@@ -96,8 +101,9 @@ Weights read_weights(const std::string& path) {
     Checkpoint checkpoint = read_checkpoint(path);
     out.step = checkpoint.step;
     out.state = std::move(checkpoint.state);
-    file = {.tensors = std::move(checkpoint.tensors), .metadata = {}};
+    file = {.tensors = std::move(checkpoint.tensors), .metadata = {}, .hashed = true};
   }
+  out.hashed = file.hashed;
   out.metadata = std::move(file.metadata);
   for (auto& [name, tensor] : file.tensors) out.rows.push_back({name, std::move(tensor), {}});
   parallel_for(static_cast<int64_t>(out.rows.size()), [&](int64_t i) {
@@ -105,6 +111,13 @@ Weights read_weights(const std::string& path) {
     row.facts = tensor_facts(row.tensor);
   });
   return out;
+}
+
+// Of the folder of a model: the tokenizer in it, where there is one, is the model's.
+void check_tokenizer_beside(const std::string& model, const std::map<std::string, std::string>& metadata) {
+  const std::string path = (std::filesystem::path(model).parent_path() / "tokenizer.json").string();
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) check_tokenizer({path, Tokenizer::load(path)}, model, metadata);
 }
 
 std::string size_text(int64_t bytes) {
@@ -139,7 +152,9 @@ void print_rows(const std::vector<Row>& rows) {
 
 void print_text(const std::string& path, const Weights& weights) {
   fmt::print("{}: {}\n", printable_path(path),
-             weights.step ? fmt::format("checkpoint of step {}, whole", *weights.step) : "safetensors");
+             weights.step     ? fmt::format("checkpoint of step {}, whole", *weights.step)
+             : weights.hashed ? "safetensors, whole"
+                              : "safetensors");
   for (const auto& [key, text] : weights.metadata) fmt::print("  {}: {}\n", bare(key), bare(text));
   if (weights.step) fmt::print("  state: {}\n", bare(weights.state));
   if (!weights.rows.empty()) print_rows(weights.rows);
@@ -158,6 +173,7 @@ void print_json(const std::string& path, const Weights& weights) {
   Json out;
   out["file"] = path;
   out["kind"] = weights.step ? "checkpoint" : "safetensors";
+  out["hashed"] = weights.hashed;
   if (weights.step) {
     out["step"] = *weights.step;
     Json state = Json::parse(weights.state, nullptr, false);
@@ -212,16 +228,19 @@ void add_inspect(CLI::App& app, int& code) {
   verb->add_option("FILE", *named, "a safetensors file, a checkpoint, a tokenizer.json, or the folder of a model")
       ->type_name("")
       ->required();
-  verb->add_flag("--json", *json, "print JSON: file, kind, step, state, metadata, tensors, total; tokens, special");
+  verb->add_flag("--json", *json,
+                 "print JSON: file, kind, hashed, step, state, metadata, tensors, total; tokens, special");
   verb->footer(
-      "min, max, mean and std are those of the finite numbers. A checkpoint is read only when every byte is as it "
-      "was written.");
+      "min, max, mean and std are those of the finite numbers. A file that carries its hash (checkpoints and models\n"
+      "of `multihead train` and `multihead average`) is read only when every byte is as it was written: \"whole\". Of\n"
+      "a folder, the tokenizer.json beside the model must be the one it was trained with.");
   verb->callback([named, json, &code] {
     const std::string file = file_of(*named);
     if (is_tokenizer(file)) {
       inspect_tokenizer(file, *json);
     } else {
       const Weights weights = read_weights(file);
+      if (file != *named) check_tokenizer_beside(file, weights.metadata);
       *json ? print_json(file, weights) : print_text(file, weights);
     }
     code = kDone;

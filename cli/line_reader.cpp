@@ -9,6 +9,9 @@
 #include <cstring>
 
 #include "multihead/base/error.h"
+#include "multihead/text/text_lines.h"
+#include "multihead/text/utf8.h"
+#include "multihead/train/text_file.h"
 
 namespace mh::cli {
 
@@ -16,9 +19,18 @@ namespace {
 
 constexpr size_t kAtOnce = size_t{1} << 16;
 
+// A cut through a character leaves at most its first three bytes.
+void keep_whole_characters(LineReader::Line& line) {
+  const auto fault = utf8_error(line.text);
+  if (!fault || *fault + 3 < line.text.size()) return;
+  line.left_out += line.text.size() - *fault;
+  line.text.resize(*fault);
+}
+
 }  // namespace
 
 bool LineReader::take_held(Line& line) {
+  if (!began_) return false;
   const size_t end = held_.find('\n', looked_);
   const bool last = end == std::string::npos;
   if (last && !(ended_ && begin_ < held_.size())) {
@@ -31,6 +43,12 @@ bool LineReader::take_held(Line& line) {
   if (line.text.size() > most_bytes_) {
     line.left_out += line.text.size() - most_bytes_;
     line.text.resize(most_bytes_);
+  }
+  if (line.left_out > 0) keep_whole_characters(line);
+  BrokenLines broken;
+  if (broken.skips(line.text, 1)) {
+    line.skipped = broken.reason();
+    line.text.clear();
   }
   begin_ = looked_ = last ? held_.size() : end + 1;
   left_out_ = 0;
@@ -57,7 +75,15 @@ bool LineReader::fill(bool wait) {
   looked_ = before;
   if (got < 0) fail(ErrorKind::io, "reading the lines failed: {}", std::strerror(errno));
   ended_ = got == 0;
+  begin_text();
   return true;
+}
+
+// Once all that tells what begins is there: at most 16 bytes, none of them the end of a line.
+void LineReader::begin_text() {
+  if (began_ || (held_.size() < 16 && held_.find('\n') == std::string::npos && !ended_)) return;
+  began_ = true;
+  begin_ = looked_ = held_.size() - stream_text(held_, "stdin").size();
 }
 
 std::vector<LineReader::Line> LineReader::take(size_t count) {

@@ -6,33 +6,21 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <new>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
+#include "cli/exit_code.h"
+#include "cli/program.h"
+#include "cli/say.h"
+#include "cli/standard_streams.h"
 #include "cli/usage.h"
-#include "cli/verbs.h"
 
 namespace {
 
-constexpr const char* kAbout =
-    "Trains, runs and shows Transformers; attention that is fast and exact on the CPU.\n"
-    "\n"
-    "New here? Run these in turn:\n"
-    "  echo 'How are you?' | multihead translate              with the model that comes with the project\n"
-    "  echo 'How are you?' | multihead translate --attention  and what it looked at\n"
-    "  multihead doctor                                       what this machine has, and which kernels it will use\n"
-    "  multihead selftest                                     every kernel against a double-precision reference\n"
-    "  multihead bench attention --quick                      how fast it is, against this machine's own limits\n";
-
-constexpr const char* kProgramEnd =
-    "Environment:\n"
-    "  MULTIHEAD_MODEL  the folder of the model to translate with, where none is named\n"
-    "  MH_THREADS       how many threads to use; unset: every CPU this process may run on\n"
-    "  MH_CPU_ISA       the highest instruction set to use: baseline, avx2, avx512, avx512_bf16, amx\n"
-    "                   (neon on Arm)\n"
-    "\n"
-    "Exit codes: 0 all is well; 1 it ran and something failed; 2 the command line was not understood; 3 it\n"
-    "stopped before the end, as asked by a signal.";
+using namespace mh::cli;
 
 struct Place {
   const CLI::App* app;
@@ -52,8 +40,8 @@ Place reached(const CLI::App& app) {
 int explain(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
   const Place at = reached(app);
-  fmt::print(stderr, "{}: {}; see '{} --help'\n", at.command, mh::cli::in_our_words(*at.app, error), at.command);
-  return mh::cli::kUsage;
+  complain("{}: {}; see '{} --help'", at.command, in_our_words(*at.app, error), at.command);
+  return kUsage;
 }
 
 // The words of the command line; `help train` is `train --help`.
@@ -66,28 +54,14 @@ std::vector<std::string> words_of(int argc, char** argv) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{kAbout, "multihead"};
-  app.set_version_flag("--version", MH_VERSION, "print the version");
-  app.set_help_flag("-h,--help", "print this help");
-  app.get_formatter()->column_width(28);
-  app.get_formatter()->label("REQUIRED", "(required)");
-  app.footer(kProgramEnd);
-  int code = mh::cli::kDone;
-  mh::cli::add_doctor(app, code);
-  mh::cli::add_selftest(app, code);
-  mh::cli::add_bench(app, code);
-  mh::cli::add_train(app, code);
-  mh::cli::add_translate(app, code);
-  mh::cli::add_eval(app, code);
-  mh::cli::add_tokenizer(app, code);
-  mh::cli::add_inspect(app, code);
-  mh::cli::add_average(app, code);
-
+  CLI::App app;
+  int code = kDone;
+  make_program(app, code);
   const std::vector<std::string> words = words_of(argc, argv);
-  const auto unknown = mh::cli::unknown_word(app, words);
+  const auto unknown = unknown_word(app, words);
   if (unknown) {
-    fmt::print(stderr, "{}\n", *unknown);
-    return mh::cli::kUsage;
+    complain("{}", *unknown);
+    return kUsage;
   }
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes them from the end
@@ -97,21 +71,34 @@ int run(int argc, char** argv) {
   const Place at = reached(app);
   const bool unfinished = !at.app->get_subcommands([](const CLI::App*) { return true; }).empty();
   if (!unfinished) return code;
-  fmt::print(stderr, "{}", at.app->help(at.app == &app ? "" : app.get_name()));
-  return mh::cli::kUsage;
+  put(stderr, at.app->help(at.app == &app ? "" : app.get_name()));
+  return kUsage;
+}
+
+// Whoever reads the output may have seen enough (`| head`): that needs no sentence.
+int output_lost(int error) {
+  if (error != EPIPE) complain("multihead: the output could not be written: {}", std::strerror(error));
+  return kFailed;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  settle_standard_streams();
   try {
-    const int code = run(argc, argv);
-    // What was printed may wait in the buffer until now: a full disk must not look like success.
-    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-    fmt::print(stderr, "multihead: the output could not be written: {}\n", std::strerror(errno));
-    return mh::cli::kFailed;
+    const int code = argc > 0 ? run(argc, argv) : kUsage;
+    if (code == kDone) flush_output();  // what waits in the buffer until now: a full disk must not look like success
+    return code;
+  } catch (const OutputLost& lost) {
+    return output_lost(lost.error);
+  } catch (const std::bad_alloc&) {
+    put(stderr, kNoMemory);
+  } catch (const std::system_error& error) {
+    if (std::ferror(stdout)) return output_lost(error.code().value());
+    complain("multihead: {}", error.what());
   } catch (const std::exception& error) {
-    fmt::print(stderr, "multihead: {}\n", error.what());
-    return mh::cli::kFailed;
+    const std::string_view sentence = error.what();
+    complain("{}{}", sentence.starts_with("multihead: ") ? "" : "multihead: ", sentence);
   }
+  return kFailed;
 }

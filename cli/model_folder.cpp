@@ -20,8 +20,13 @@ bool is_model(const fs::path& folder) {
 
 }  // namespace
 
-std::string model_folder(const std::string& named) {
-  if (!named.empty()) return named;
+std::string model_folder(const std::optional<std::string>& named) {
+  if (named) {
+    check(!named->empty(),
+          "MODEL is empty; expected the folder of a model, or nothing for the one that comes with the "
+          "project");
+    return *named;
+  }
   const char* wanted = std::getenv("MULTIHEAD_MODEL");
   if (wanted && *wanted) return wanted;
   if (is_model(kShipped)) return kShipped;

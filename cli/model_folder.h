@@ -1,13 +1,14 @@
 // Which model a verb uses where none is named.
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace mh::cli {
 
-// `named` where it is not empty; else MULTIHEAD_MODEL of the environment; else models/en-de, the model that comes with
+// `named`, where it is; else MULTIHEAD_MODEL of the environment; else models/en-de, the model that comes with
 // the project, in this folder or beside the program (in a folder above it, or in its share/multihead).
-// Throws: io, naming the places, where there is none.
-std::string model_folder(const std::string& named);
+// Throws: io, naming the places, where there is none; invalid_argument where `named` is empty text.
+std::string model_folder(const std::optional<std::string>& named);
 
 }  // namespace mh::cli

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/say.h"
+
 namespace mh::cli {
 namespace {
 
@@ -21,18 +23,17 @@ size_t terminal_width(std::FILE* out) {
 
 }  // namespace
 
-Progress::Progress(std::string_view what, bool quiet, std::FILE* out)
+Progress::Progress(std::string_view what, bool silent, std::FILE* out)
     : what_(what),
       out_(out),
-      quiet_(quiet),
+      quiet_(silent || quiet()),
       terminal_(isatty(fileno(out)) == 1),
       pause_(terminal_ ? kRedraw : kFirstPause) {}
 
 Progress::~Progress() { wipe_bar(); }
 
 void Progress::wipe_bar() {
-  if (drawn_ && terminal_) fmt::print(out_, "\r\033[K");
-  std::fflush(out_);
+  if (drawn_ && terminal_) put(out_, "\r\033[K");
 }
 
 void Progress::at(int64_t done, int64_t total, std::string_view now) {
@@ -45,15 +46,13 @@ void Progress::at(int64_t done, int64_t total, std::string_view now) {
   if (terminal_)
     draw_bar(done, total, now);
   else
-    fmt::print(out_, "{} of {} {}{}{}\n", done, total, what_, now.empty() ? "" : ": ", now);
-  std::fflush(out_);
+    put(out_, fmt::format("{} of {} {}{}{}\n", done, total, what_, now.empty() ? "" : ": ", now));
 }
 
 void Progress::say(std::string_view line) {
   if (quiet_) return;
   wipe_bar();
-  fmt::print(out_, "{}\n", line);
-  std::fflush(out_);
+  put(out_, fmt::format("{}\n", line));
   if (terminal_) last_ = {};  // the bar comes back with the next call
 }
 
@@ -69,7 +68,7 @@ void Progress::draw_bar(int64_t done, int64_t total, std::string_view now) {
   std::string line = fmt::format("[{}{}]{}", std::string(std::min(full, width), '#'),
                                  std::string(width - std::min(full, width), '.'), text);
   line.resize(std::min(line.size(), columns));
-  fmt::print(out_, "\r\033[K{}", line);
+  put(out_, "\r\033[K" + line);
 }
 
 std::string time_text(double seconds) {

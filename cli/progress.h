@@ -11,8 +11,9 @@ namespace mh::cli {
 
 class Progress {
  public:
-  // `what` names the things counted: "cases", "rows". Quiet: shows nothing.
-  Progress(std::string_view what, bool quiet, std::FILE* out = stderr);
+  // `what` names the things counted: "cases", "rows". Silent, or with --quiet: shows nothing. What `out` does not take
+  // is dropped.
+  explicit Progress(std::string_view what, bool silent = false, std::FILE* out = stderr);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;

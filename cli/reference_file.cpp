@@ -1,43 +1,39 @@
 // Lines to sources and references.
 #include "cli/reference_file.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
+#include <string_view>
 #include <unordered_map>
 
 #include "multihead/base/error.h"
-#include "multihead/text/utf8.h"
+#include "multihead/text/text_lines.h"
+#include "multihead/train/text_file.h"
 
 namespace mh::cli {
 
 namespace {
 
-std::vector<std::string> columns_of(const std::string& line) {
+std::vector<std::string> columns_of(std::string_view line) {
   std::vector<std::string> columns;
-  size_t begin = 0;
-  for (size_t tab = line.find('\t'); tab != std::string::npos; tab = line.find('\t', begin)) {
-    columns.push_back(line.substr(begin, tab - begin));
-    begin = tab + 1;
+  for (size_t tab = line.find('\t'); tab != std::string_view::npos; tab = line.find('\t')) {
+    columns.emplace_back(line.substr(0, tab));
+    line.remove_prefix(tab + 1);
   }
-  columns.push_back(line.substr(begin));
+  columns.emplace_back(line);
   return columns;
 }
 
 }  // namespace
 
 ReferenceFile read_references(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) fail(ErrorKind::io, "{}: cannot be opened: {}", path, std::strerror(errno));
+  const TextFile file = read_text(path);
   ReferenceFile out;
   std::unordered_map<std::string, size_t> places;
+  BrokenLines broken;
   int64_t number = 0;
-  for (std::string line; std::getline(in, line);) {
+  for (std::string_view text = file.text; !text.empty();) {
     ++number;
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (line.empty()) continue;
-    if (const auto at = utf8_error(line))
-      fail(ErrorKind::io, "{}, line {}: byte {} is not UTF-8", path, number, *at + 1);
+    const std::string_view line = next_line(text);
+    if (line.empty() || broken.skips(line, number)) continue;
     std::vector<std::string> columns = columns_of(line);
     const auto [place, fresh] = places.try_emplace(columns.front(), out.sources.size());
     if (fresh) {
@@ -54,8 +50,9 @@ ReferenceFile read_references(const std::string& path) {
       fail(ErrorKind::io, "{}, line {}: has no {}; expected source, tab, reference", path, number,
            columns.front().empty() ? "source" : "reference");
   }
-  if (in.bad()) fail(ErrorKind::io, "{}: cannot be read: {}", path, std::strerror(errno));
-  if (out.sources.empty()) fail(ErrorKind::io, "{}: holds no sentences", path);
+  out.skipped = broken.sentence(path, number);
+  if (out.sources.empty())
+    fail(ErrorKind::io, "{}: holds no sentences{}", path, out.skipped.empty() ? "" : "; " + out.skipped);
   return out;
 }
 

@@ -20,7 +20,8 @@ struct SearchFlags {
 
   // Adds the flags to `verb`; this must outlive it.
   void add_to(CLI::App& verb);
-  // Puts --length-penalty in its place and sets the number of threads. Throws: invalid_argument.
+  // Puts --length-penalty in its place and sets the number of threads. Throws: CLI::ValidationError, for flags that do
+  // not fit.
   void settle();
   DType compute() const { return precision == "bf16" ? DType::bf16 : DType::f32; }
 };

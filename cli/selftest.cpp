@@ -7,9 +7,9 @@
 #include <string>
 
 #include "cli/progress.h"
+#include "cli/selftest.h"
 #include "cli/values.h"
 #include "cli/verbs.h"
-#include "multihead/check/selftest.h"
 
 namespace mh::cli {
 namespace {
@@ -22,6 +22,9 @@ struct SelftestChoice {
   std::string rung;
 };
 
+// Nothing that ran is no success.
+bool all_is_well(const SelftestReport& report) { return report.failed == 0 && report.ran > 0; }
+
 void print_text(const SelftestReport& report) {
   fmt::print("machine  {}\nrung     {}\nran      {}\npassed   {}\nfailed   {}\nskipped  {}\n", report.machine,
              report.rung, report.ran, report.passed, report.failed, report.skipped);
@@ -29,8 +32,9 @@ void print_text(const SelftestReport& report) {
     fmt::print("  failed: {}\n", report.failures[i]);
   if (report.failures.size() > kFailuresShown)
     fmt::print("  and {} more; --json lists them all\n", report.failures.size() - kFailuresShown);
-  fmt::print("{}\n", report.failed == 0 ? "selftest: all is well"
-                                        : "selftest: this build does not compute right on this machine");
+  fmt::print("{}\n", all_is_well(report) ? "selftest: all is well"
+                     : report.ran == 0   ? "selftest: no case ran"
+                                         : "selftest: this build does not compute right on this machine");
 }
 
 void print_json(const SelftestReport& report) {
@@ -45,10 +49,10 @@ void print_json(const SelftestReport& report) {
   fmt::print("{}\n", out.dump(2));
 }
 
-int run(const SelftestChoice& choice) {
+int run(const SelftestChoice& choice, const RunSelftest& selftest) {
   SelftestReport report;
   {
-    Progress progress("cases", false);
+    Progress progress("cases");
     SelftestOptions options;
     options.full = choice.full;
     options.cases = choice.cases;
@@ -57,12 +61,12 @@ int run(const SelftestChoice& choice) {
     report = selftest(options);
   }
   choice.json ? print_json(report) : print_text(report);
-  return report.failed == 0 && report.ran > 0 ? kDone : kFailed;
+  return all_is_well(report) ? kDone : kFailed;
 }
 
 }  // namespace
 
-void add_selftest(CLI::App& app, int& code) {
+void add_selftest(CLI::App& app, int& code, const RunSelftest& selftest) {
   CLI::App* verb = app.add_subcommand(
       "selftest", "compute many cases with every kernel and compare with a double-precision reference");
   auto choice = std::make_shared<SelftestChoice>();
@@ -71,11 +75,13 @@ void add_selftest(CLI::App& app, int& code) {
   verb->add_option("--cases", choice->cases, "run this many cases of attention alone")
       ->type_name("N")
       ->check(whole_number(1, 100000000));
-  verb->add_option("--rung", choice->rung,
-                   "test this rung alone: baseline, avx2, avx512, avx512_bf16, amx, neon; else every rung there is")
-      ->type_name("NAME");
+  std::vector<std::string> rungs = kRungs;
+  rungs.emplace_back("amx_twin");
+  verb->add_option("--rung", choice->rung, "test this rung alone, or AMX's tiles in software (amx_twin); else all")
+      ->type_name("NAME")
+      ->check(one_of(rungs));
   verb->footer("Exit code 0 only if no case failed. Progress goes to stderr.");
-  verb->callback([choice, &code] { code = run(*choice); });
+  verb->callback([choice, selftest, &code] { code = run(*choice, selftest); });
 }
 
 }  // namespace mh::cli

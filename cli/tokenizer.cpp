@@ -9,19 +9,22 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
-#include <fstream>
 #include <functional>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "cli/output_file.h"
 #include "cli/progress.h"
+#include "cli/say.h"
+#include "cli/standard_streams.h"
 #include "cli/values.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/io/durable_file.h"
-#include "multihead/text/utf8.h"
+#include "multihead/text/text_lines.h"
+#include "multihead/train/text_file.h"
 
 namespace mh::cli {
 namespace {
@@ -64,20 +67,19 @@ void take_fields(std::string_view line, const std::vector<size_t>& columns, cons
 }
 
 void read_texts(const std::string& path, const std::vector<size_t>& columns, std::vector<std::string>& texts) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail(ErrorKind::io, "tokenizer train: cannot open '{}': {}", path, std::strerror(errno));
-  std::string line;
-  for (int64_t number = 1; std::getline(file, line); ++number) {
-    const std::string place = fmt::format("tokenizer train: {}:{}", path, number);
-    const std::optional<size_t> fault = utf8_error(line);
-    check(!fault, "{}: byte {} of this line is not UTF-8; expected UTF-8 text", place, fault.value_or(0) + 1);
-    take_fields(line, columns, place, texts);
+  const TextFile file = read_text(path);
+  BrokenLines broken;
+  int64_t number = 0;
+  for (std::string_view text = file.text; !text.empty();) {
+    const std::string_view line = next_line(text);
+    if (broken.skips(line, ++number)) continue;
+    take_fields(line, columns, fmt::format("tokenizer train: {}:{}", path, number), texts);
   }
-  if (file.bad()) fail(ErrorKind::io, "tokenizer train: cannot read '{}': {}", path, std::strerror(errno));
+  if (broken.count() > 0) mention("multihead tokenizer train: {}", broken.sentence(path, number));
 }
 
 int train(VocabularyChoice choice) {
-  check_writable_file(choice.out);
+  check_output("--out", choice.out, choice.files);
   std::vector<std::string> texts;
   for (const std::string& path : choice.files) read_texts(path, choice.columns, texts);
   const bool any = std::any_of(texts.begin(), texts.end(), [](const std::string& text) { return !text.empty(); });
@@ -90,29 +92,30 @@ int train(VocabularyChoice choice) {
   Tokenizer tokenizer;
   const Clock::time_point start = Clock::now();
   {
-    Progress progress("tokens", false);
+    Progress progress("tokens");
     choice.options.progress = [&](int64_t done, int64_t total) { progress.at(done, total, "merging"); };
     tokenizer = train_bpe(texts, choice.options);
   }
   write_durably(choice.out, tokenizer.json());
-  fmt::print(stderr, "{}: {} tokens from {} texts in {:.2f} s\n", choice.out, tokenizer.size(), texts.size(),
-             std::chrono::duration<double>(Clock::now() - start).count());
+  mention("{}: {} tokens from {} texts in {:.2f} s", choice.out, tokenizer.size(), texts.size(),
+          std::chrono::duration<double>(Clock::now() - start).count());
   return kDone;
 }
 
 // Each line of stdin through `turn`, which puts its answer into the second string, to stdout.
 void for_each_line(const char* verb, const std::function<void(const std::string&, std::string&)>& turn) {
+  refuse_stdin_as_stdout();
   std::ios::sync_with_stdio(false);
   std::string line, answer;
-  while (std::getline(std::cin, line)) {
+  for (bool first = true; std::getline(std::cin, line); first = false) {
+    if (first) line.erase(0, line.size() - text_after_mark(line, "stdin").size());
     answer.clear();
     turn(line, answer);
     answer.push_back('\n');
     if (std::fwrite(answer.data(), 1, answer.size(), stdout) != answer.size()) break;
   }
   if (std::cin.bad()) fail(ErrorKind::io, "{}: cannot read the input: {}", verb, std::strerror(errno));
-  if (std::fflush(stdout) != 0 || std::ferror(stdout))
-    fail(ErrorKind::io, "{}: cannot write the output: {}", verb, std::strerror(errno));
+  flush_output();
 }
 
 int64_t count_words(std::string_view line) {
@@ -149,8 +152,8 @@ int encode(const CodeChoice& choice) {
   });
   const double seconds = std::chrono::duration<double>(spent).count();
   if (choice.time)
-    fmt::print(stderr, "{} words in {:.3f} s: {:.2f} M words/s\n", words, seconds,
-               static_cast<double>(words) / std::max(seconds, 1e-9) * 1e-6);
+    mention("{} words in {:.3f} s: {:.2f} M words/s", words, seconds,
+            static_cast<double>(words) / std::max(seconds, 1e-9) * 1e-6);
   return kDone;
 }
 
@@ -184,7 +187,8 @@ void add_trainer(CLI::App& app, int& code) {
   CLI::App* verb = app.add_subcommand("train", "learn a byte-level BPE tokenizer from text files");
   auto choice = std::make_shared<VocabularyChoice>();
   BpeOptions& options = choice->options;
-  verb->add_option("FILES", choice->files, "UTF-8 text, a text each line; tabs part a line into texts")
+  verb->add_option("FILES", choice->files,
+                   "UTF-8 text, plain, gzip or xz, a text each line; tabs part a line into texts")
       ->required()
       ->type_name("");
   verb->add_option("--out", choice->out, "where the tokenizer goes")->required()->type_name("FILE");
@@ -197,7 +201,7 @@ void add_trainer(CLI::App& app, int& code) {
       ->type_name("LIST")
       ->check(whole_number(1, 1000000));
   verb->add_flag("--lowercase", options.lowercase, "make all text lower-case");
-  verb->add_option("--normalise", choice->form, "Unicode normalisation of all text: none, nfc or nfkc")
+  verb->add_option("--normalise", choice->form, "Unicode normalisation of all text (none)")
       ->type_name("FORM")
       ->check(one_of({"none", "nfc", "nfkc"}));
   verb->add_flag("--no-prefix-space", choice->no_prefix_space, "put no space before the first word of a text");
@@ -228,7 +232,7 @@ void add_tokenizer(CLI::App& app, int& code) {
   CLI::App* coder = add_coder(*verb, "encode", "lines of text on stdin to lines of token ids on stdout", coding);
   coder->add_flag("--tokens", coding->tokens, "print tokens instead of their ids");
   coder->add_flag("--time", coding->time, "say on stderr how many words a second were encoded");
-  coder->footer("No special tokens are added, and none are found in text: \"</s>\" is four signs.");
+  coder->footer("No special tokens are added, and none are found in text: \"</s>\" is four characters.");
   coder->callback([coding, &code] { code = encode(*coding); });
 
   auto decoding = std::make_shared<CodeChoice>();

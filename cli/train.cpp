@@ -7,13 +7,16 @@
 #include <vector>
 
 #include "cli/grouped.h"
+#include "cli/output_file.h"
 #include "cli/profile_table.h"
+#include "cli/say.h"
 #include "cli/stop_signal.h"
 #include "cli/train_view.h"
 #include "cli/values.h"
 #include "cli/verbs.h"
 #include "multihead/base/parallel.h"
 #include "multihead/train/dry_run.h"
+#include "multihead/train/suggest.h"
 #include "multihead/train/trainer.h"
 
 namespace mh::cli {
@@ -21,8 +24,8 @@ namespace {
 
 struct TrainChoice {
   std::string config;
-  std::vector<std::string> overrides;
-  bool resume = false, check = false, profile = false, keys = false, quiet = false;
+  std::vector<std::string> overrides, suggest;
+  bool resume = false, check = false, profile = false, keys = false;
   int threads = 0;
 };
 
@@ -33,31 +36,58 @@ constexpr const char* kTrainEnd =
     "  valid = \"data/tatoeba/valid.en-de.tsv\"\n"
     "  [train]\n"
     "  output = \"models/mine\"\n"
-    "Every key can also be set by --set or by a variable such as MULTIHEAD_TRAIN_EPOCHS=5. Control-C (or SIGTERM) "
-    "saves\n"
-    "and stops after the step at hand, with exit code 3; --resume goes on as if nothing had been.";
+    "--suggest prints one for your own pairs: multihead train --suggest my.tsv > my.toml\n"
+    "Every key can also be set by --set or by a variable such as MULTIHEAD_TRAIN_EPOCHS=5. Control-C (or SIGTERM,\n"
+    "SIGHUP, a pipe whose reader is gone) saves and stops after the step at hand, with exit code 3; --resume "
+    "continues\n"
+    "as if never interrupted. Before the first step there is nothing to save: it ends at once.";
+
+// A run's own config.toml may be what it is resumed from; nothing else that is read may be written.
+void refuse_own_output(const TrainChoice& choice, const TrainConfig& config) {
+  const std::string& from = config.start.from;
+  std::vector<std::string> inputs{config.data.train, config.data.train_target, config.data.valid,
+                                  config.data.valid_target};
+  inputs.insert(inputs.end(), {config.tokenizer.path, from, from + "/model.safetensors", from + "/tokenizer.json"});
+  if (!choice.resume) inputs.push_back(choice.config);
+  for (const char* name : {"config.toml", "tokenizer.json", "model.safetensors", "metrics.jsonl"})
+    refuse_input_as_output("train.output:", config.train.output + "/" + name, inputs);
+}
 
 int check_only(const TrainRequest& request) {
   const DryRun dry = dry_run(request);
-  fmt::print("first step  loss {:.3f}, {:.2f} s\ncheck: all is well; nothing was written\n", dry.loss, dry.seconds);
+  if (!quiet())
+    fmt::print("first step  loss {:.3f}, {:.2f} s\ncheck: all is well; nothing was written\n", dry.loss, dry.seconds);
   return kDone;
+}
+
+// ", best validation loss 1.2345 (running mean of the weights)"
+std::string shipped_text(const TrainConfig& config, const TrainOutcome& outcome) {
+  std::string out;
+  if (config.data.validates()) out = fmt::format(", best validation loss {:.4f}", outcome.best_validation);
+  if (config.train.ema > 0)
+    out += outcome.mean_shipped ? " (running mean of the weights)" : " (weights, not their running mean)";
+  return out;
 }
 
 int train_model(TrainRequest request, TrainView& view) {
   const StopSignal signal;
   request.events.stop_requested = StopSignal::came;
+  request.events.on_start = [show = request.events.on_start](const TrainStart& start) {
+    StopSignal::work_begins();
+    show(start);
+  };
   const TrainOutcome outcome = train(request);
   view.finish();
   if (request.profile) print_profile(outcome.profile, outcome.profiled_steps, outcome.profiled_seconds);
   if (outcome.stopped) {
-    fmt::print("stopped after step {}; to go on: multihead train {}/config.toml --resume\n", grouped(outcome.steps),
-               outcome.folder);
+    if (!quiet())
+      fmt::print("stopped after step {}; to go on: multihead train {}/config.toml --resume\n", grouped(outcome.steps),
+                 outcome.folder);
     return kStopped;
   }
-  fmt::print(
-      "trained {} steps{}; to use it: multihead translate {}\n", grouped(outcome.steps),
-      request.config.data.valid.empty() ? "" : fmt::format(", best validation loss {:.4f}", outcome.best_validation),
-      outcome.folder);
+  if (!quiet())
+    fmt::print("trained {} steps{}; to use it: multihead translate {}\n", grouped(outcome.steps),
+               shipped_text(request.config, outcome), outcome.folder);
   return kDone;
 }
 
@@ -66,12 +96,20 @@ int run(const TrainChoice& choice) {
     fmt::print("{}", configuration_page());
     return kDone;
   }
+  if (!choice.suggest.empty()) {
+    TrainConfig given;
+    given.data.train = choice.suggest.front();
+    if (choice.suggest.size() > 1) given.data.train_target = choice.suggest.back();
+    fmt::print("{}", suggest(given, choice.overrides).toml());
+    return kDone;
+  }
   if (choice.config.empty()) throw CLI::RequiredError("CONFIG.toml");
   std::vector<std::string> overrides = choice.overrides;
   if (choice.threads > 0) overrides.push_back(fmt::format("train.threads={}", choice.threads));
   const TrainConfig config = read_config(choice.config, overrides);
   if (config.train.threads > 0) set_threads(static_cast<int>(config.train.threads));
-  TrainView view(config, choice.quiet);
+  refuse_own_output(choice, config);
+  TrainView view(config, quiet());
   const TrainRequest request{
       .config = config, .resume = choice.resume, .profile = choice.profile, .events = view.events()};
   return choice.check ? check_only(request) : train_model(request, view);
@@ -90,12 +128,15 @@ void add_train(CLI::App& app, int& code) {
   verb->add_flag("--resume", choice->resume,
                  "go on from the newest checkpoint of train.output; begin where there is none");
   verb->add_flag("--check", choice->check, "read configuration and data, try one step, write nothing, and stop");
+  verb->add_option("--suggest", choice->suggest,
+                   "print a configuration for these pairs, a TSV file or two files, and stop")
+      ->type_name("DATA")
+      ->expected(1, 2);
   verb->add_flag("--profile", choice->profile, "print where the time of a step goes, at the end");
   verb->add_flag("--keys", choice->keys, "print every key with its default and meaning, as Markdown, and stop");
   verb->add_option("--threads", choice->threads, "threads to compute with, as --set train.threads=N")
       ->type_name("N")
       ->check(whole_number(1, 1024));
-  verb->add_flag("--quiet", choice->quiet, "show no summary, progress or messages");
   verb->footer(kTrainEnd);
   verb->callback([choice, &code] { code = run(*choice); });
 }

@@ -4,27 +4,31 @@
 #include <fmt/format.h>
 
 #include "cli/grouped.h"
+#include "cli/say.h"
 #include "multihead/base/parallel.h"
 #include "multihead/ops/machine.h"
 
 namespace mh::cli {
 
 std::string train_summary(const TrainConfig& config, const TrainStart& start) {
-  const auto& [model, tokenizer, data, optimizer, train] = config;
+  const auto& [model, from, tokenizer, data, optimizer, train] = config;
   std::string out;
   const auto line = [&](const char* name, const std::string& text) { out += fmt::format("{:<12}{}\n", name, text); };
   const std::string cpu = cpu_info().model;
   line("machine", fmt::format("{}{}{} thread{}, kernels {}", cpu, cpu.empty() ? "" : ", ", threads(),
                               threads() == 1 ? "" : "s", rung_name()));
-  line("model",
-       fmt::format("{} parameters: width {}, {} heads, {} + {} layers, {}", grouped(start.parameters), model.width,
-                   model.heads, model.encoder_layers, model.decoder_layers, name(train.precision)));
+  line("model", fmt::format("{} parameters: width {}, {} heads, {} + {} layers, {}{}", grouped(start.parameters),
+                            model.width, model.heads, model.encoder_layers, model.decoder_layers, name(train.precision),
+                            from.from.empty() ? "" : fmt::format(", weights of {}", from.from)));
+  const std::string& origin = tokenizer.path.empty() ? from.from : tokenizer.path;
   line("tokenizer", fmt::format("{} tokens, {}", grouped(start.vocabulary),
-                                tokenizer.path.empty() ? "learned from the training pairs" : tokenizer.path));
+                                origin.empty() ? "learned from the training pairs" : origin));
   line("training", fmt::format("{} pairs, {} source and {} target tokens: {}", grouped(start.train_pairs),
                                grouped(start.source_tokens), grouped(start.target_tokens), data.train));
-  line("validation",
-       start.valid_pairs == 0 ? "none" : fmt::format("{} pairs: {}", grouped(start.valid_pairs), data.valid));
+  line("validation", start.valid_pairs == 0
+                         ? "none"
+                         : fmt::format("{} pairs: {}", grouped(start.valid_pairs),
+                                       data.valid.empty() ? "held out of the training pairs" : data.valid));
   line("steps",
        fmt::format("{}{}{}", grouped(start.steps), train.steps > 0 ? "" : fmt::format(", {} epochs", train.epochs),
                    start.first_step == 0 ? "" : fmt::format("; {} are done", grouped(start.first_step))));
@@ -42,6 +46,9 @@ std::string validation_text(const TrainValidation& validation) {
   std::string out = fmt::format("step {}: validation loss {:.4f}, perplexity {:.2f}", grouped(validation.step),
                                 validation.loss, validation.perplexity);
   if (validation.bleu >= 0) out += fmt::format(", BLEU {:.1f}, chrF {:.1f}", validation.bleu, validation.chrf);
+  if (validation.other_loss)
+    out += fmt::format("; of the {} (the {} {:.4f})", validation.mean ? "running mean" : "weights",
+                       validation.mean ? "weights have" : "running mean has", *validation.other_loss);
   return out + (validation.best ? ", the best so far" : "");
 }
 
@@ -60,8 +67,7 @@ TrainEvents TrainView::events() {
   events.on_start = [this](const TrainStart& start) {
     progress_.reset();
     if (quiet_) return;
-    fmt::print("{}", train_summary(config_, start));
-    std::fflush(stdout);
+    put(stdout, train_summary(config_, start));
   };
   events.on_step = [this](const TrainStep& step) { progress("steps").at(step.step, step.steps, step_text(step)); };
   events.on_validation = [this](const TrainValidation& validation) {

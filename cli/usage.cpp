@@ -11,9 +11,10 @@
 namespace mh::cli {
 namespace {
 
+// Without the hidden ones.
 std::vector<std::string> verbs(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); }))
     names.push_back(verb->get_name());
   return names;
 }
@@ -58,8 +59,9 @@ std::optional<std::string> unknown_word(const CLI::App& app, const std::vector<s
     }
     const std::vector<std::string> names = verbs(*at);
     if (names.empty()) continue;
-    if (std::find(names.begin(), names.end(), word) == names.end()) return sentence(command, "command", word, names);
-    at = at->get_subcommand(word);
+    const auto named = at->get_subcommands([&](const CLI::App* each) { return each->get_name() == word; });
+    if (named.empty()) return sentence(command, "command", word, names);
+    at = named.front();
     command += " " + word;
   }
   return std::nullopt;
@@ -68,7 +70,7 @@ std::optional<std::string> unknown_word(const CLI::App& app, const std::vector<s
 std::string in_our_words(const CLI::App& verb, const CLI::ParseError& error) {
   const std::string text = error.what(), flag = text.substr(0, text.find(':'));
   switch (static_cast<CLI::ExitCodes>(error.get_exit_code())) {
-    case CLI::ExitCodes::ExtrasError: return fmt::format("'{}' is one word too many", fmt::join(verb.remaining(), " "));
+    case CLI::ExitCodes::ExtrasError: return fmt::format("unexpected argument '{}'", fmt::join(verb.remaining(), " "));
     case CLI::ExitCodes::ArgumentMismatch:
       return text.ends_with("missing") ? flag + " has no value" : flag + " is given more than once";
     case CLI::ExitCodes::RequiresError:

@@ -12,37 +12,42 @@ namespace mh::cli {
 namespace {
 
 template <class Number>
-std::optional<Number> read(const std::string& text) {
+std::optional<Number> parsed(const std::string& text) {
   Number out{};
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, out);
   return error == std::errc() && stop == end ? std::optional(out) : std::nullopt;
 }
 
-template <class Number>
-CLI::Validator within(Number low, Number high, std::string expected) {
-  const auto sentence = [low, high, expected = std::move(expected)](const std::string& text) {
-    const std::optional<Number> value = read<Number>(text);
-    return value && *value >= low && *value <= high ? ""
-                                                    : fmt::format("'{}' does not fit; expected {}", text, expected);
+// `expected` begins the sentence, `limits` ends it and stands in the help.
+template <class Number, class Fits>
+CLI::Validator within(const char* expected, const std::string& limits, Fits fits) {
+  const auto sentence = [=](const std::string& text) {
+    const std::optional<Number> value = parsed<Number>(text);
+    return value && fits(*value) ? "" : fmt::format("'{}' does not fit; expected {}{}", text, expected, limits);
   };
-  return CLI::Validator(sentence, "");
+  return CLI::Validator(sentence, limits);
 }
 
 }  // namespace
 
-std::optional<double> read_number(const std::string& text) { return read<double>(text); }
+std::optional<double> read_number(const std::string& text) { return parsed<double>(text); }
 
 CLI::Validator whole_number(int64_t low, int64_t high) {
   const bool open = high == std::numeric_limits<int64_t>::max();
-  return within(
-      low, high,
-      open ? fmt::format("a whole number, at least {}", low) : fmt::format("a whole number from {} to {}", low, high));
+  return within<int64_t>(open ? "a whole number, " : "a whole number from ",
+                         open ? fmt::format("at least {}", low) : fmt::format("{} to {}", low, high),
+                         [low, high](int64_t value) { return value >= low && value <= high; });
 }
 
 CLI::Validator number(double low, double high) {
-  const bool open = low == std::numeric_limits<double>::lowest() && high == std::numeric_limits<double>::max();
-  return within(low, high, open ? "a number" : fmt::format("a number from {} to {}", low, high));
+  return within<double>("a number from ", fmt::format("{} to {}", low, high),
+                        [low, high](double value) { return value >= low && value <= high; });
+}
+
+CLI::Validator number_above(double low, double high) {
+  return within<double>("a number ", fmt::format("above {}, at most {}", low, high),
+                        [low, high](double value) { return value > low && value <= high; });
 }
 
 CLI::Validator one_of(const std::vector<std::string>& words) {
@@ -51,7 +56,7 @@ CLI::Validator one_of(const std::vector<std::string>& words) {
                ? ""
                : fmt::format("'{}' does not fit; expected one of {}", text, fmt::join(words, ", "));
   };
-  return CLI::Validator(sentence, "");
+  return CLI::Validator(sentence, fmt::format("{}", fmt::join(words, ", ")));
 }
 
 }  // namespace mh::cli

@@ -1,20 +1,16 @@
 // The verbs of the program: each adds its subcommand and leaves its exit code.
 #pragma once
 
+#include "cli/exit_code.h"
+
 namespace CLI {
 class App;
 }
 
 namespace mh::cli {
 
-inline constexpr int kDone = 0;
-inline constexpr int kFailed = 1;   // it ran, and something failed
-inline constexpr int kUsage = 2;    // it was not understood
-inline constexpr int kStopped = 3;  // it stopped before the end, as asked by a signal
-
-// Adds the verb to `app`; running it writes one of the codes above to `code`.
+// Adds the verb to `app`; running it writes its exit code to `code`.
 void add_doctor(CLI::App& app, int& code);
-void add_selftest(CLI::App& app, int& code);
 void add_bench(CLI::App& app, int& code);
 void add_translate(CLI::App& app, int& code);
 void add_eval(CLI::App& app, int& code);
@@ -23,5 +19,7 @@ void add_train(CLI::App& app, int& code);
 void add_tokenizer(CLI::App& app, int& code);
 void add_inspect(CLI::App& app, int& code);
 void add_average(CLI::App& app, int& code);
+void add_completion(CLI::App& app, int& code);
+void add_reference(CLI::App& app, int& code);  // hidden: the pages made from the program itself
 
 }  // namespace mh::cli

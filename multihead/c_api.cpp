@@ -5,6 +5,7 @@
 #include <new>
 #include <string>
 
+#include "multihead/base/out_of_memory.h"
 #include "multihead/base/parallel.h"
 #include "multihead/c.h"
 #include "multihead/ops/attention.h"
@@ -31,6 +32,8 @@ mh_status guarded(F&& f) noexcept {
   try {
     f();
     return MH_OK;
+  } catch (const mh::OutOfMemory& error) {
+    return failed(MH_OUT_OF_MEMORY, error.what());
   } catch (const mh::Error& error) {
     constexpr std::array statuses{MH_INVALID_ARGUMENT, MH_UNSUPPORTED, MH_IO, MH_INTERNAL};
     return failed(statuses[static_cast<size_t>(error.kind())], error.what());

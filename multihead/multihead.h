@@ -1,7 +1,13 @@
 // The public surface, in reading order. From C: multihead/c.h.
 #pragma once
 
+#if __cplusplus < 202002L
+// An #error would be the first of hundreds; a header that does not exist ends the compilation.
+#include <multihead needs C++20: compile with -std=c++20>
+#endif
+
 #include "multihead/base/error.h"
+#include "multihead/base/out_of_memory.h"
 #include "multihead/base/dtype.h"
 #include "multihead/base/printable.h"
 #include "multihead/base/parallel.h"
@@ -34,7 +40,9 @@
 #include "multihead/io/safetensors.h"
 #include "multihead/io/checkpoint.h"
 #include "multihead/text/utf8.h"
+#include "multihead/text/text_lines.h"
 #include "multihead/text/tokenizer.h"
+#include "multihead/text/sentences.h"
 #include "multihead/nn/params.h"
 #include "multihead/nn/pass.h"
 #include "multihead/nn/sequences.h"
@@ -52,6 +60,7 @@
 #include "multihead/decode/translator.h"
 #include "multihead/train/config.h"
 #include "multihead/train/events.h"
+#include "multihead/train/text_file.h"
 #include "multihead/train/dataset.h"
 #include "multihead/train/corpus.h"
 #include "multihead/train/loader.h"
@@ -62,3 +71,4 @@
 #include "multihead/train/average.h"
 #include "multihead/train/trainer.h"
 #include "multihead/train/dry_run.h"
+#include "multihead/train/suggest.h"

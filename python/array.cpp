@@ -1,7 +1,10 @@
 // Arrays in: by the buffer protocol (NumPy), DLPack's C exchange API (PyTorch), or DLPack.
 #include "python/array.h"
 
+#include <nanobind/stl/string.h>
+
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -12,6 +15,8 @@ namespace mh::python {
 using namespace nb::literals;
 
 namespace {
+
+constexpr int64_t kLeast = std::numeric_limits<int32_t>::min(), kMost = std::numeric_limits<int32_t>::max();
 
 Tensor wrap_memory(const Site& site, void* data, const Shape& shape, const std::vector<int64_t>& strides, DType dtype) {
   // NumPy gives an array without elements an address that need not fit its type; nothing is read there.
@@ -27,7 +32,7 @@ void check_rank(const Site& site, int rank) {
   check(rank <= kMaxRank, "{}: {} has rank {}; expected at most {}", site.op, site.what, rank, kMaxRank);
 }
 
-// The sentence of the Python error that is set, which is cleared.
+// The first line of the Python error that is set, which is cleared: PyTorch's go on with a backtrace of C++.
 std::string take_python_error() {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
@@ -35,7 +40,7 @@ std::string take_python_error() {
   Py_XDECREF(type);
   Py_XDECREF(value);
   Py_XDECREF(trace);
-  return text;
+  return text.substr(0, text.find('\n'));
 }
 
 [[noreturn]] void refuse_type(const Site& site, nb::handle object) {
@@ -49,7 +54,24 @@ bool is_bf16(nb::handle array) {
   return std::strcmp(nb::str(array.attr("dtype").attr("name")).c_str(), "bfloat16") == 0;
 }
 
+// Numbers of Python that NumPy could not put into 64 bits with a sign.
+void refuse_past_64_bits(const Site& site, nb::handle made) {
+  const std::string kind = nb::cast<std::string>(made.attr("dtype").attr("kind"));
+  check(kind != "O" && kind != "u", "{}: {} does not hold integers of 64 bits; expected integers from {} to {}",
+        site.op, site.what, kLeast, kMost);
+}
+
+void check_each_32_bits(const Site& site, const Tensor& dense) {
+  const auto* at = dense.data<int64_t>();
+  for (int64_t n = 0; n < dense.count(); ++n) check_32_bits(site, at[n]);
+}
+
 }  // namespace
+
+void check_32_bits(const Site& site, int64_t number) {
+  check(number >= kLeast && number <= kMost, "{}: {} holds {}; expected integers from {} to {}", site.op, site.what,
+        number, kLeast, kMost);
+}
 
 Array::Array(const Site& site, nb::handle object, Access access, Life life) : object_(object), kind_(&kind_of(object)) {
   switch (kind_->way) {
@@ -144,25 +166,17 @@ void Array::take_dlpack(const Site& site, Access access) {
   }
 }
 
-void refuse_gradient(const Site& site, nb::handle array) {
-  if (!kind_of(array).has_gradients || !nb::cast<bool>(array.attr("requires_grad"))) return;
-  if (!nb::cast<bool>(nb::module_::import_("torch").attr("is_grad_enabled")())) return;
-  fail(
-      ErrorKind::invalid_argument,
-      "{}: {} requires a gradient, which would be lost here; expected multihead.torch.attention, a detached tensor, or "
-      "torch.no_grad()",
-      site.op, site.what);
-}
-
 Tensor copy_integers(const Site& site, nb::handle object) {
   const bool is_array = kind_of(object).way != ArrayKind::Way::none;
   const nb::object made = is_array ? nb::borrow(object) : nb::object(numpy("asarray")(object));
+  if (!is_array) refuse_past_64_bits(site, made);
   const Array array(site, made);
   const Tensor& t = array.tensor();
   const bool integers =
       t.dtype() == DType::i32 || t.dtype() == DType::i64 || t.dtype() == DType::i8 || t.dtype() == DType::u8;
   check(integers, "{}: {} holds {}; expected integers of 8, 32 or 64 bits; it is {}", site.op, site.what,
         name(t.dtype()), t.shape());
+  if (t.dtype() == DType::i64) check_each_32_bits(site, t.clone());
   return t.dtype() == DType::i32 ? t.clone() : t.to(DType::i32);
 }
 

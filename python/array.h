@@ -76,9 +76,8 @@ class Output {
 // `tensor` as an array of the kind of `like`. No copy, but for NumPy where the elements are bf16.
 nb::object to_array(const Array& like, const Tensor& tensor);
 
-// Throws: invalid_argument where PyTorch would expect a gradient through the array: none is lost in silence.
-void refuse_gradient(const Site& site, nb::handle array);
-
+// Throws: invalid_argument where the number does not fit 32 bits: none wraps.
+void check_32_bits(const Site& site, int64_t number);
 // Small arrays that are copied: integers as i32, floats as f32. Lists and numbers are taken too.
 Tensor copy_integers(const Site& site, nb::handle object);
 Tensor copy_floats(const Site& site, nb::handle object);

@@ -5,6 +5,7 @@
 #include "python/bindings.h"
 #include "python/cache_object.h"
 #include "python/docstrings.h"
+#include "python/lost_gradients.h"
 #include "python/options.h"
 #include "python/results.h"
 
@@ -33,6 +34,7 @@ nb::object attend(nb::handle q_object, nb::handle k_object, nb::handle v_object,
   constexpr std::string_view op = "attention";
   const OptionArguments given{mask,      bias,         scale,        similarity, seed,   sink,
                               score_mix, cu_seqlens_q, cu_seqlens_k, softcap,    dropout};
+  refuse_recording(op, q_object);
   const Array q({op, "q"}, q_object);
   refuse_gradient({op, "q"}, q_object);
   CacheObject* cache = nullptr;
@@ -65,6 +67,7 @@ nb::object merge_parts(const nb::sequence& pairs) {
     for (const int which : {0, 1}) {
       const Site site{"merge", which == 0 ? "o" : "lse"};
       const nb::object each = pair[which];
+      refuse_recording(site.op, each);
       arrays.push_back(std::make_unique<Array>(site, each, Access::read, Life::kept));
       refuse_gradient(site, each);
     }

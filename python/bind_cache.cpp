@@ -10,6 +10,7 @@
 #include "python/bindings.h"
 #include "python/cache_object.h"
 #include "python/docstrings.h"
+#include "python/lost_gradients.h"
 
 namespace mh::python {
 
@@ -43,6 +44,7 @@ void make(CacheObject* self, int64_t batch, int64_t key_heads, int64_t key_width
 
 void append(CacheObject& self, nb::handle k_object, nb::handle v_object,
             const std::optional<std::vector<int32_t>>& sequences) {
+  refuse_recording("KVCache.append", k_object);
   const Array k({"KVCache.append", "k"}, k_object), v({"KVCache.append", "v"}, v_object);
   refuse_gradient({"KVCache.append", "k"}, k.object());
   refuse_gradient({"KVCache.append", "v"}, v.object());

@@ -84,10 +84,11 @@ bool wants_gradient(const Array& array) {
   return array.kind().has_gradients && nb::cast<bool>(array.object().attr("requires_grad"));
 }
 
-// Whether the four axes, the last stride and the heads are such that nothing needs to be said or copied.
+// Whether the four axes, the last stride, the batch and the heads are such that nothing needs to be said or copied.
 bool fits(const Tensor& q, const Tensor& k, const Tensor& v, bool grouped) {
   const auto plain = [](const Tensor& t) { return t.rank() == 4 && t.stride(3) == 1 && t.size(3) >= 1; };
-  return plain(q) && plain(k) && plain(v) && k.size(1) == v.size(1) && (grouped || k.size(1) == q.size(1)) &&
+  return plain(q) && plain(k) && plain(v) && k.size(0) == q.size(0) && v.size(0) == q.size(0) && q.size(1) > 0 &&
+         k.size(1) == v.size(1) && (grouped || k.size(1) == q.size(1)) &&
          (q.dtype() == DType::f32 || q.dtype() == DType::bf16 || q.dtype() == DType::f16);
 }
 

@@ -23,6 +23,7 @@ MaskObject dense(const char* op, nb::handle where, Mask (*make)(const Tensor&)) 
 MaskObject whole(const char* op, nb::handle n, Mask (*of_number)(int64_t), Mask (*of_tensor)(const Tensor&)) {
   int64_t number = 0;
   if (PyLong_Check(n.ptr()) && nb::try_cast(n, number)) {
+    check_32_bits({op, "the argument"}, number);
     return {of_number(number), {}, fmt::format("{}({})", op, number)};
   }
   const Tensor t = copy_integers({op, "the argument"}, n);
@@ -67,6 +68,8 @@ void bind_mask(nb::module_& m) {
   m.def(
       "window",
       [](int64_t left, int64_t right) {
+        check_32_bits({"window", "left"}, left);
+        check_32_bits({"window", "right"}, right);
         return MaskObject{window(left, right), {}, fmt::format("window({}, {})", left, right)};
       },
       "left"_a, "right"_a, docs::kWindow);

@@ -51,6 +51,7 @@ void bind_options(nb::module_& m) {
       "t5",
       [](nb::handle table, bool bidirectional, int64_t max_distance) {
         const Tensor t = copy_floats({"t5", "table"}, table);
+        check_32_bits({"t5", "max_distance"}, max_distance);
         return BiasObject{T5Bias{t, bidirectional, max_distance}, fmt::format("t5({})", t.shape()), nb::borrow(table)};
       },
       "table"_a, nb::kw_only(), "bidirectional"_a = true, "max_distance"_a = 128, docs::kT5);

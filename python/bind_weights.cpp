@@ -8,6 +8,7 @@
 #include "multihead/ops/attention.h"
 #include "python/bindings.h"
 #include "python/docstrings.h"
+#include "python/lost_gradients.h"
 #include "python/options.h"
 #include "python/results.h"
 
@@ -21,6 +22,14 @@ struct StatisticsObject {
   nb::object entropy, top_keys, top_weights, received, distance;
 };
 
+// Neither has a gradient.
+void refuse_watched(std::string_view op, nb::handle q, nb::handle k, nb::handle lse) {
+  refuse_recording(op, q);
+  refuse_gradient({op, "q"}, q);
+  refuse_gradient({op, "k"}, k);
+  refuse_gradient({op, "lse"}, lse);
+}
+
 using Chosen = std::optional<std::vector<int32_t>>;
 
 std::vector<int32_t> chosen(const char* what, const Chosen& list) {
@@ -32,6 +41,7 @@ std::vector<int32_t> chosen(const char* what, const Chosen& list) {
 nb::object weights(nb::handle q_object, nb::handle k_object, nb::handle lse_object, const Chosen& heads,
                    const Chosen& rows, const nb::kwargs& given) {
   constexpr std::string_view op = "attention_weights";
+  refuse_watched(op, q_object, k_object, lse_object);
   const Array q({op, "q"}, q_object), k({op, "k"}, k_object), lse({op, "lse"}, lse_object);
   const CallOptions options(op, option_arguments(op, given), q);
   const std::vector<int32_t> head_list = chosen("heads", heads), row_list = chosen("rows", rows);
@@ -66,6 +76,7 @@ nb::tuple attend_with_mean(nb::handle q_object, nb::handle k_object, nb::handle 
 StatisticsObject statistics(nb::handle q_object, nb::handle k_object, nb::handle lse_object, int top,
                             const nb::kwargs& given) {
   constexpr std::string_view op = "attention_statistics";
+  refuse_watched(op, q_object, k_object, lse_object);
   const Array q({op, "q"}, q_object), k({op, "k"}, k_object), lse({op, "lse"}, lse_object);
   const CallOptions options(op, option_arguments(op, given), q);
   AttentionStatistics s;

@@ -3,10 +3,11 @@
 
 #include <string>
 
-#include "multihead/base/error.h"
+#include "multihead/base/out_of_memory.h"
 #include "python/bindings.h"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace {
 
@@ -30,9 +31,17 @@ std::string in_python(std::string sentence) {
 void translate(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
+  } catch (const mh::OutOfMemory& error) {
+    PyErr_SetString(PyExc_MemoryError, error.what());
   } catch (const mh::Error& error) {
     PyErr_SetString(exception_of(error.kind()), in_python(error.what()).c_str());
   }
+}
+
+// Types of nanobind's functions refuse new attributes to Python; theirs are this module's own (NB_DOMAIN).
+void add_to_type(nb::handle type, nb::str name, nb::handle value) {
+  if (PyObject_GenericSetAttr(type.ptr(), name.ptr(), value.ptr()) != 0) throw nb::python_error();
+  PyType_Modified(reinterpret_cast<PyTypeObject*>(type.ptr()));
 }
 
 }  // namespace
@@ -51,4 +60,5 @@ NB_MODULE(_core, m) {
   mh::python::bind_matmul(m);
   mh::python::bind_machine(m);
   mh::python::bind_shared_threads(m);
+  m.def("add_to_type", add_to_type, "type"_a, "name"_a, "value"_a, "Gives a type of functions an attribute.");
 }

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "python/lost_gradients.h"
+
 namespace mh::python {
 namespace {
 

@@ -1,9 +1,12 @@
 /* The C ABI compiled as C: values, gradients, weights, explanations, threads, and every kind of bad input. */
+#define _POSIX_C_SOURCE 200809L
 #include "multihead/c.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 static int failures = 0;
 
@@ -285,6 +288,55 @@ static void options_that_contradict_are_refused(void) {
   REFUSES(mh_attention_forward(&call, &options), MH_INVALID_ARGUMENT, "dropout p is 2");
 }
 
+/* Numbers of 64 bits are refused by their type, never cut to 32. */
+static void wide_integers_are_refused(void) {
+  static int64_t numbers[B * TK] = {4294967299, 4294967299};
+  static const int64_t each[] = {B}, ids[] = {B, TK};
+  const mh_array list = mh_dense(numbers, MH_I64, 1, each), documents = mh_dense(numbers, MH_I64, 2, ids);
+  const mh_array** const fields[] = {&options.lengths, &options.offsets, &options.prefixes};
+  size_t n;
+  for (n = 0; n < 3; ++n) {
+    prepare();
+    *fields[n] = &list;
+    REFUSES(mh_attention_forward(&call, &options), MH_INVALID_ARGUMENT, "i64 [2]; expected i32");
+  }
+  prepare();
+  options.key_documents = &documents;
+  REFUSES(mh_attention_forward(&call, &options), MH_INVALID_ARGUMENT, "i64 [2, 5]; expected i32");
+  prepare();
+  options.has_prefix = 1;
+  options.prefix = 4294967299; /* a number of keys that all are below */
+  EXPECT(mh_attention_forward(&call, &options) == MH_OK);
+}
+
+/* 8 GiB of biases by distance, where 2 more may be had. */
+static void memory_that_cannot_be_had_has_a_code(void) {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  static float weights_data[B * H * TQ * TK], slopes_data[H] = {1, 1, 1, 1};
+  static int32_t offsets_data[B] = {0, 1 << 29};
+  static const int64_t extent[] = {B, H, TQ, TK}, heads[] = {H}, each[] = {B};
+  const mh_array weights = mh_dense(weights_data, MH_F32, 4, extent), slopes = mh_dense(slopes_data, MH_F32, 1, heads);
+  const mh_array offsets = mh_dense(offsets_data, MH_I32, 1, each);
+  struct rlimit before, less;
+  FILE* const statm = fopen("/proc/self/statm", "r");
+  unsigned long pages = 0;
+  EXPECT(statm != NULL && fscanf(statm, "%lu", &pages) == 1);
+  if (statm) fclose(statm);
+  prepare();
+  EXPECT(mh_attention_forward(&call, &options) == MH_OK);
+  options.alibi_slopes = &slopes;
+  options.offsets = &offsets;
+  EXPECT(getrlimit(RLIMIT_AS, &before) == 0);
+  less = before;
+  less.rlim_cur = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + ((rlim_t)2 << 30);
+  EXPECT(setrlimit(RLIMIT_AS, &less) == 0);
+  REFUSES(mh_attention_weights(&call, &options, NULL, &weights), MH_OUT_OF_MEMORY, "bytes of memory");
+  EXPECT(setrlimit(RLIMIT_AS, &before) == 0);
+  options.offsets = NULL;
+  EXPECT(mh_attention_weights(&call, &options, NULL, &weights) == MH_OK);
+#endif
+}
+
 static int64_t tasks_run = 0;
 static void run_here(void* self, int64_t count, mh_task task, void* context) {
   int64_t n;
@@ -327,6 +379,8 @@ int main(void) {
   bad_arrays_are_refused();
   structs_may_be_shorter_or_longer();
   options_that_contradict_are_refused();
+  wide_integers_are_refused();
+  memory_that_cannot_be_had_has_a_code();
   threads_are_the_callers_choice();
   printf("%d failures\n", failures);
   return failures != 0;

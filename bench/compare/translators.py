@@ -25,7 +25,8 @@ class Ours:
 
     def process(self, beam, threads):
         if (beam, threads) not in self.open:
-            command = [self.program, "translate", self.folder, "--beam", beam, "--precision", "f32", "--threads", threads]
+            command = [self.program, "translate", self.folder, "--whole", "--beam", beam, "--precision", "f32", "--threads",
+                       threads]
             self.open[beam, threads] = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE,
                                                         stdout=subprocess.PIPE, text=True)
             self.run(["Hello."], beam, {"threads": threads, "alone": True})  # by now the model is loaded

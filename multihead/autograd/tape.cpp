@@ -93,9 +93,27 @@ Tensor record(std::string_view op, const Tensor& y, const std::vector<Tensor>& i
 
 Tensor refuse_gradient(std::string_view op, const Tensor& y, const std::vector<Tensor>& inputs) {
   return record(op, y, inputs, [op = std::string(op)](const Tensor&) -> Grads {
-    fail(ErrorKind::unsupported, "{}: has no derivative, and a gradient was asked for through it", op);
+    fail(ErrorKind::unsupported,
+         "{}: has no derivative, and a gradient was asked for through it; expected its inputs or its result detached",
+         op);
   });
 }
+
+namespace {
+
+template <class Inputs>
+void refuse_any(std::string_view op, const Inputs& inputs) {
+  if (!any_traced(op, inputs)) return;
+  fail(ErrorKind::unsupported,
+       "{}: an input is traced, and what this op makes of it carries no gradient; expected detached inputs, or no open "
+       "tape",
+       op);
+}
+
+}  // namespace
+
+void refuse_traced(std::string_view op, std::initializer_list<Tensor> inputs) { refuse_any(op, inputs); }
+void refuse_traced(std::string_view op, const std::vector<Tensor>& inputs) { refuse_any(op, inputs); }
 
 Gradients Tape::backward(const Tensor& loss) {
   Gradients sums;

@@ -85,5 +85,9 @@ std::vector<Tensor> record(std::string_view op, std::vector<Tensor> ys, const st
                            std::function<Grads(const std::vector<Tensor>& dys)> backward);
 // For an op without a derivative: a backward pass that reaches y throws with the op's name.
 Tensor refuse_gradient(std::string_view op, const Tensor& y, const std::vector<Tensor>& inputs);
+// For an op whose result carries no trace, such as one that writes into the caller's memory or packs weights.
+// Throws: unsupported, by name, where a tape is open and an input is traced.
+void refuse_traced(std::string_view op, std::initializer_list<Tensor> inputs);
+void refuse_traced(std::string_view op, const std::vector<Tensor>& inputs);
 
 }  // namespace mh

@@ -4,7 +4,8 @@
 #include <sys/mman.h>
 
 #include <cstdlib>
-#include <new>
+
+#include "multihead/base/out_of_memory.h"
 
 namespace mh {
 
@@ -16,11 +17,11 @@ constexpr size_t kMostBytes = size_t{1} << 47;
 }  // namespace
 
 void* allocate_bytes(size_t bytes) {
-  if (bytes > kMostBytes) throw std::bad_alloc();
+  if (bytes > kMostBytes) throw OutOfMemory("multihead", bytes);
   const bool huge = bytes >= kHugePage;
   const size_t rounded = bytes == 0 ? kCacheLine : (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
   void* data = nullptr;
-  if (posix_memalign(&data, huge ? kHugePage : kCacheLine, rounded) != 0) throw std::bad_alloc();
+  if (posix_memalign(&data, huge ? kHugePage : kCacheLine, rounded) != 0) throw OutOfMemory("multihead", bytes);
   if (huge) madvise(data, rounded / kHugePage * kHugePage, MADV_HUGEPAGE);  // a wish: refusal costs only speed
   return data;
 }

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <new>
 #include <vector>
 
 #include "multihead/base/memory.h"
+#include "multihead/base/out_of_memory.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -137,7 +137,7 @@ Scratch::Scratch() : mark_block_(stack.current), mark_used_(stack.used) {}
 Scratch::~Scratch() { stack.go_back(mark_block_, mark_used_); }
 
 void* Scratch::take_bytes(int64_t count, size_t each) {
-  if (count < 0 || count > kMost / static_cast<int64_t>(each)) throw std::bad_alloc();
+  if (count < 0 || count > kMost / static_cast<int64_t>(each)) throw OutOfMemory("multihead", SIZE_MAX);
   return stack.take(static_cast<size_t>(count) * each);
 }
 

@@ -16,7 +16,7 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  // Throws: std::bad_alloc where the system has no memory left, or for a count that is negative or too large.
+  // Throws: OutOfMemory where the system has no memory left, or for a count that is negative or too large.
   template <class T>
   [[gnu::always_inline]] T* take(int64_t count) {
     return static_cast<T*>(take_bytes(count, sizeof(T)));

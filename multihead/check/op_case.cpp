@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "multihead/autograd/tape.h"
+#include "multihead/base/out_of_memory.h"
 #include "multihead/base/parallel.h"
 #include "multihead/base/random.h"
 #include "multihead/check/problem.h"
@@ -209,6 +210,8 @@ void compare(const OpOutputs& alone, const std::function<OpOutputs()>& run, cons
   try {
     for (const std::string& name : differing(alone, run()))
       failures.push_back(fmt::format("{}: its bits differ {}", name, how));
+  } catch (const OutOfMemory&) {
+    throw;
   } catch (const Error& error) {
     failures.push_back(fmt::format("threw {}: {}", how, error.what()));
   }
@@ -225,6 +228,8 @@ std::vector<std::vector<std::string>> examine(const std::vector<JudgedOp>& judge
     try {
       alone[n] = judged[n].run();
       failures[n] = judged[n].judge(alone[n]);
+    } catch (const OutOfMemory&) {
+      throw;
     } catch (const Error& error) {
       failures[n].push_back(fmt::format("threw: {}", error.what()));
       continue;

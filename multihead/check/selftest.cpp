@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "multihead/base/out_of_memory.h"
 #include "multihead/base/parallel.h"
 #include "multihead/check/garbage.h"
 #include "multihead/check/op_case.h"
@@ -122,6 +123,8 @@ void run_step(const Step& step, const PreparedCase& prepared, SelftestReport& re
   Findings found;
   try {
     found = examine(prepared);
+  } catch (const OutOfMemory&) {  // says nothing about the kernel
+    throw;
   } catch (const Error& error) {
     found.failures.push_back(fmt::format("threw: {}", error.what()));
   }

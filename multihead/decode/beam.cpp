@@ -47,8 +47,7 @@ bool Beam::is_settled() const {
 void Beam::advance(const float* log_p, const int32_t* tokens, int64_t k) {
   gather(log_p, tokens, k);
   if (candidates_.empty()) {
-    if (tokens[0] < 0 || length_ == 0)
-      fail(ErrorKind::internal, "search: the model gives no number for any token {} of a sentence", length_ + 1);
+    if (tokens[0] < 0 || length_ == 0) fail_without_scores("search");
     // The rules let no token follow: what is written stays.
     for (const Live& hypothesis : live_) keep(hypothesis.sum, hypothesis.node);
     live_.clear();

@@ -1,4 +1,4 @@
-// What options may be.
+// What options may be, and what a model must give.
 #pragma once
 
 #include "multihead/decode/options.h"
@@ -14,5 +14,8 @@ int64_t most_finished(const SearchOptions& options);
 // Throws: invalid_argument, a sentence with the option.
 void check_options(const SearchOptions& options);
 void check_options(const SamplingOptions& options);
+
+// Throws: invalid_argument, naming `op`: the model has no score for any token.
+[[noreturn]] void fail_without_scores(const char* op);
 
 }  // namespace mh::detail

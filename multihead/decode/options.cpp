@@ -17,6 +17,8 @@ double alpha_of(const LengthPenalty& penalty) {
 void check_rules(const char* op, const WritingRules& rules) {
   check(rules.max_length >= 0 && rules.min_length >= 0, "{}: max_length {} and min_length {}; expected 0 or more", op,
         rules.max_length, rules.min_length);
+  check(rules.max_length == 0 || rules.min_length <= rules.max_length,
+        "{}: min_length {} is above max_length {}; expected at most that many", op, rules.min_length, rules.max_length);
   check(
       rules.length_factor >= 0 && rules.length_factor <= 1e6 && rules.length_offset >= 1 && rules.length_offset <= 1e6,
       "{}: length_factor {} and length_offset {}; expected 0 to 1e6 and 1 to 1e6", op, rules.length_factor,
@@ -66,6 +68,13 @@ void check_options(const SamplingOptions& o) {
   check(o.min_p >= 0 && o.min_p <= 1, "sample: min_p {}; expected 0 to 1", o.min_p);
   check_rules("sample", o.rules);
   check_batch("sample", o.batch);
+}
+
+void fail_without_scores(const char* op) {
+  fail(ErrorKind::invalid_argument,
+       "{}: the model's scores are NaN, so it cannot choose a token: its training diverged or its file is damaged; "
+       "expected finite weights ('multihead inspect' counts those that are not)",
+       op);
 }
 
 }  // namespace detail

@@ -25,7 +25,7 @@ struct WritingRules {
   // factor · source tokens + offset, the source without </s>. A sentence that reaches it ends there, without </s>.
   int64_t max_length = 0;
   double length_factor = 2, length_offset = 12;
-  int64_t min_length = 0;  // tokens that must stand before </s>
+  int64_t min_length = 0;  // tokens that must stand before </s>; at most max_length, where that is not 0
   // Above 1: the logit x of a token that was already written becomes x / penalty where x > 0, else x · penalty
   // (Keskar et al., 2019).
   float repetition_penalty = 1;
@@ -67,6 +67,7 @@ struct SamplingOptions {
   // The number of the first sentence, for a text handed over in pieces: a draw depends on the seed, the number of the
   // sentence, of the sample and of the token, and on nothing else.
   uint64_t first_sentence = 0;
+  std::vector<uint64_t> numbers{};  // those of all sentences, where they are not first_sentence and up
   WritingRules rules{};
   BatchOptions batch{};
 };

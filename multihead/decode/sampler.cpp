@@ -6,8 +6,8 @@
 #include <limits>
 #include <numeric>
 
-#include "multihead/base/error.h"
 #include "multihead/base/random.h"
+#include "multihead/decode/check_options.h"
 
 namespace mh::detail {
 
@@ -63,8 +63,7 @@ Drawn draw(const SamplingOptions& o, const float* logits, int64_t vocabulary, do
     numbers = numbers && !std::isnan(logits[v]);
     top = std::max(top, logits[v]);
   }
-  if (!numbers || !std::isfinite(top))
-    fail(ErrorKind::internal, "sample: the model gives no probabilities; its largest logit is {}", numbers ? top : NAN);
+  if (!numbers || !std::isfinite(top)) fail_without_scores("sample");
   std::vector<Weight> weights;
   weights.reserve(static_cast<size_t>(vocabulary));
   double sum = 0;  // at temperature 1

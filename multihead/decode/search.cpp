@@ -34,7 +34,8 @@ struct Job {
   const Transformer& model;
   const WritingRules& rules;
   DType compute;
-  int64_t width;  // hypotheses of a sentence, at most
+  int64_t width;   // hypotheses of a sentence, at most
+  int64_t budget;  // tokens of a batch
 };
 
 // Rows of the hypotheses that go on, as the model wants them next.
@@ -152,7 +153,7 @@ int64_t most_room(const std::vector<std::vector<int64_t>>& batches, int64_t widt
 
 // make(sentence, limit) gives the writer of one sentence.
 template <class Make>
-std::vector<std::vector<Hypothesis>> write_all(const Job& job, const Sources& sources, int64_t budget,
+std::vector<std::vector<Hypothesis>> write_all(const Job& job, const Sources& sources, const OnWritten& on_written,
                                                const Make& make) {
   std::vector<int64_t> lengths, limits;
   for (const auto& source : sources) {
@@ -160,7 +161,7 @@ std::vector<std::vector<Hypothesis>> write_all(const Job& job, const Sources& so
     lengths.push_back(length + 1);
     limits.push_back(detail::length_limit(job.rules, length, job.model.config().max_length));
   }
-  const auto batches = detail::cut_batches(lengths, job.width, budget, threads());
+  const auto batches = detail::cut_batches(lengths, job.width, job.budget, threads());
   const int64_t room = most_room(batches, job.width, limits);
   std::vector<std::vector<Hypothesis>> results(sources.size());
   for_batches(batches.size(), [&](int64_t n) {
@@ -173,7 +174,11 @@ std::vector<std::vector<Hypothesis>> write_all(const Job& job, const Sources& so
       writers.push_back(make(sentence, limits[static_cast<size_t>(sentence)]));
     }
     write_batch(job, own, room, writers);
-    for (size_t b = 0; b < batch.size(); ++b) results[static_cast<size_t>(batch[b])] = writers[b].results();
+    for (size_t b = 0; b < batch.size(); ++b) {
+      const auto source = static_cast<size_t>(batch[b]);
+      results[source] = writers[b].results();
+      if (on_written) on_written(source, results[source]);
+    }
   });
   return results;
 }
@@ -181,22 +186,25 @@ std::vector<std::vector<Hypothesis>> write_all(const Job& job, const Sources& so
 }  // namespace
 
 std::vector<std::vector<Hypothesis>> search(const Transformer& model, const Sources& sources,
-                                            const SearchOptions& options) {
+                                            const SearchOptions& options, const OnWritten& on_written) {
   detail::check_options(options);
   check_sources("search", model, sources);
-  const Job job{model, options.rules, options.batch.compute, options.beam};
-  return write_all(job, sources, options.batch.tokens,
+  const Job job{model, options.rules, options.batch.compute, options.beam, options.batch.tokens};
+  return write_all(job, sources, on_written,
                    [&](int64_t, int64_t limit) { return detail::Beam(options, limit, model.config().end); });
 }
 
 std::vector<std::vector<Hypothesis>> sample(const Transformer& model, const Sources& sources,
-                                            const SamplingOptions& options) {
+                                            const SamplingOptions& options, const OnWritten& on_written) {
   detail::check_options(options);
   check_sources("sample", model, sources);
-  const Job job{model, options.rules, options.batch.compute, options.samples};
-  return write_all(job, sources, options.batch.tokens, [&](int64_t sentence, int64_t limit) {
-    return detail::Sampler(options, options.first_sentence + static_cast<uint64_t>(sentence), limit,
-                           model.config().end);
+  const Job job{model, options.rules, options.batch.compute, options.samples, options.batch.tokens};
+  check(options.numbers.empty() || options.numbers.size() == sources.size(),
+        "sample: {} numbers of {} sources; expected one for each, or none", options.numbers.size(), sources.size());
+  return write_all(job, sources, on_written, [&](int64_t sentence, int64_t limit) {
+    const uint64_t number = options.numbers.empty() ? options.first_sentence + static_cast<uint64_t>(sentence)
+                                                    : options.numbers[static_cast<size_t>(sentence)];
+    return detail::Sampler(options, number, limit, model.config().end);
   });
 }
 

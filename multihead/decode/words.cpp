@@ -1,6 +1,8 @@
 // Words of tokens, and their alignment.
 #include "multihead/decode/words.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 
@@ -19,10 +21,6 @@ bool is_spelled_space(std::string_view character) {
 size_t character_bytes(char first) {
   const auto byte = static_cast<unsigned char>(first);
   return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
-}
-
-int64_t most(const std::vector<int64_t>& words) {
-  return words.empty() ? -1 : *std::max_element(words.begin(), words.end());
 }
 
 }  // namespace
@@ -48,14 +46,24 @@ std::vector<int64_t> words_of(const Tokenizer& tokenizer, const std::vector<int3
   return words;
 }
 
+int64_t word_count(const std::vector<int64_t>& words) {
+  return words.empty() ? 0 : *std::max_element(words.begin(), words.end()) + 1;
+}
+
 std::string token_text(const Tokenizer& tokenizer, int32_t id) {
-  return tokenizer.is_special(id) ? tokenizer.token(id) : whole_utf8(tokenizer.decode({id}));
+  if (tokenizer.is_special(id)) return tokenizer.token(id);
+  const std::string text = tokenizer.decode({id});
+  if (!utf8_error(text)) return text;
+  std::string bytes;
+  for (const char byte : text) bytes += fmt::format("\\x{:02X}", static_cast<unsigned char>(byte));
+  return bytes;
 }
 
 }  // namespace detail
 
 std::vector<std::pair<int64_t, int64_t>> align_words(const CrossAttention& attention) {
-  const int64_t sources = most(attention.source_words) + 1, targets = most(attention.target_words) + 1;
+  const int64_t sources = detail::word_count(attention.source_words);
+  const int64_t targets = detail::word_count(attention.target_words);
   std::vector<std::pair<int64_t, int64_t>> pairs;
   if (sources == 0) return pairs;
   std::vector<std::vector<double>> received(static_cast<size_t>(targets),

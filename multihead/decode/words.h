@@ -13,6 +13,9 @@ namespace mh::detail {
 // of white space alone.
 std::vector<int64_t> words_of(const Tokenizer& tokenizer, const std::vector<int32_t>& ids);
 
+// How many words `words` (as words_of gives them) tells of.
+int64_t word_count(const std::vector<int64_t>& words);
+
 // The token as text to be shown: whole UTF-8; special tokens as they are spelled.
 std::string token_text(const Tokenizer& tokenizer, int32_t id);
 

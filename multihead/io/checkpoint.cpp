@@ -9,7 +9,6 @@
 
 #include "multihead/base/printable.h"
 #include "multihead/io/durable_file.h"
-#include "multihead/io/hash.h"
 #include "multihead/io/safetensors_bytes.h"
 
 namespace mh {
@@ -19,25 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "step-", kEnding = ".safetensors";
-constexpr const char* kHash = "multihead.xxh3";
 constexpr const char* kStep = "multihead.step";
 constexpr const char* kState = "multihead.state";
-
-// The hash of all bytes of a file but the digits of the hash itself, which stand `at` in the first part.
-std::string hash_without(const std::vector<std::span<const std::byte>>& parts, size_t at) {
-  detail::Hash hash;
-  hash.add(parts.front().first(at));
-  hash.add(parts.front().subspan(at + detail::Hash::kDigits));
-  for (size_t i = 1; i < parts.size(); ++i) hash.add(parts[i]);
-  return hash.digits();
-}
-
-// Where the digits stand. Quotes inside JSON text are escaped: this can only be the name itself.
-size_t find_digits(std::string_view text) {
-  const std::string before = fmt::format("\"{}\":\"", kHash);
-  const size_t at = text.find(before);
-  return at == std::string_view::npos ? at : at + before.size();
-}
 
 template <class... Args>
 void refuse_unless(bool holds, const std::string& path, fmt::format_string<Args...> form, Args&&... args) {
@@ -76,37 +58,26 @@ std::vector<std::pair<int64_t, std::string>> saved_steps(const std::string& fold
 
 }  // namespace
 
-bool is_checkpoint(const std::map<std::string, std::string>& metadata) { return metadata.contains(kHash); }
+bool is_checkpoint(const std::map<std::string, std::string>& metadata) { return metadata.contains(kStep); }
 
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   check(checkpoint.step >= 0, "checkpoint: the step is {}; expected 0 or more", checkpoint.step);
-  detail::SafetensorsBytes file = detail::serialise({.tensors = checkpoint.tensors,
-                                                     .metadata = {{kHash, std::string(detail::Hash::kDigits, '0')},
-                                                                  {kStep, fmt::format("{}", checkpoint.step)},
-                                                                  {kState, checkpoint.state}}});
-  const size_t at = find_digits(file.head);
-  file.head.replace(at, detail::Hash::kDigits, hash_without(file.parts(), at));
-  write_durably(path, file.parts());
+  write_safetensors(path, {.tensors = checkpoint.tensors,
+                           .metadata = {{kStep, fmt::format("{}", checkpoint.step)}, {kState, checkpoint.state}}});
 }
 
 Checkpoint read_checkpoint(const std::string& path) {
-  const detail::FileBytes bytes = detail::read_file(path);
-  Safetensors file = detail::view_safetensors(bytes, path);
-  for (const char* key : {kHash, kStep, kState})
+  Safetensors file = detail::view_safetensors(detail::read_file(path), path);
+  for (const char* key : {kStep, kState})
     refuse_unless(file.metadata.contains(key), path, "it is no checkpoint: the metadata lacks {}", key);
-
-  const std::string& digits = file.metadata.at(kHash);
-  const size_t at = find_digits({reinterpret_cast<const char*>(bytes.bytes.data()), bytes.bytes.size()});
-  refuse_unless(at != std::string_view::npos && bytes.bytes.size() - at >= detail::Hash::kDigits &&
-                    hash_without({bytes.bytes}, at) == digits,
-                path, "its bytes are not those that were written: the hash differs");
+  refuse_unless(file.hashed, path, "it is no checkpoint: the metadata lacks its hash");
 
   const std::optional<int64_t> step = number(file.metadata.at(kStep));
   refuse_unless(step.has_value(), path, "its step is {}; expected a number", printable(file.metadata.at(kStep)));
   return {.step = *step, .tensors = std::move(file.tensors), .state = std::move(file.metadata.at(kState))};
 }
 
-void save_checkpoint(const std::string& folder, const Checkpoint& checkpoint, int keep) {
+void save_checkpoint(const std::string& folder, const Checkpoint& checkpoint, int keep, int64_t best_step) {
   check(keep >= 1, "checkpoint: keep is {}; expected 1 or more", keep);
   make_folder(folder);
   write_checkpoint(path_of(folder, checkpoint.step), checkpoint);
@@ -114,7 +85,7 @@ void save_checkpoint(const std::string& folder, const Checkpoint& checkpoint, in
   int kept = 0;
   std::error_code ignored;  // what cannot be deleted stays
   for (const auto& [step, path] : saved_steps(folder))
-    if (step <= checkpoint.step && kept++ >= keep) fs::remove(path, ignored);
+    if (step <= checkpoint.step && kept++ >= keep && step != best_step) fs::remove(path, ignored);
   remove_leftovers(folder, kPrefix);
 }
 

@@ -1,8 +1,7 @@
 // Checkpoints: everything a training run needs to go on, in files that are whole or refused.
 //
-// A checkpoint is a safetensors file whose metadata holds the step, the trainer's state and a hash (XXH3, 128 bits) of
-// every other byte of the file. The hash finds what disks, copies and crashes do: a changed byte, a missing end. It is
-// no signature: whoever alters a file on purpose can alter the hash too.
+// A checkpoint is a safetensors file whose metadata holds the step and the trainer's state. Its hash (safetensors.h) is
+// required and always checked.
 #pragma once
 
 #include <cstdint>
@@ -34,9 +33,9 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 Checkpoint read_checkpoint(const std::string& path);
 
 // Writes FOLDER/step-00001200.safetensors, making the folder where it is missing; then, and only then, deletes all but
-// the newest `keep` of the checkpoints up to this step, and what writers that were killed left behind. One process at a
-// time may save to a folder. Throws: as write_checkpoint; invalid_argument for keep < 1.
-void save_checkpoint(const std::string& folder, const Checkpoint& checkpoint, int keep = 2);
+// the newest `keep` of the checkpoints up to this step and that of `best_step`, and what writers that were killed left
+// behind. One process at a time may save to a folder. Throws: as write_checkpoint; invalid_argument for keep < 1.
+void save_checkpoint(const std::string& folder, const Checkpoint& checkpoint, int keep = 2, int64_t best_step = -1);
 
 // The paths of the checkpoints in a folder, the highest step first; none where there is no such folder.
 std::vector<std::string> list_checkpoints(const std::string& folder);

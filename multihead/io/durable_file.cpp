@@ -2,24 +2,24 @@
 #include "multihead/io/durable_file.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <random>
 
 #include "multihead/base/error.h"
 #include "multihead/base/printable.h"
+#include "multihead/io/file_calls.h"
 
 namespace mh {
 
 namespace {
 
 namespace fs = std::filesystem;
+using detail::file_calls;
 
 // Ends the name of a temporary file, before so many random digits: writers never share one.
 constexpr std::string_view kTemporary = ".tmp-";
@@ -33,7 +33,7 @@ constexpr size_t kMostAtOnce = size_t{1} << 30;
 
 class Descriptor {
  public:
-  Descriptor(const std::string& path, int flags) : value_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {}
+  Descriptor(const std::string& path, int flags) : value_(file_calls().open(path.c_str(), flags | O_CLOEXEC, 0666)) {}
   ~Descriptor() { close(); }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
@@ -41,7 +41,7 @@ class Descriptor {
   int value() const { return value_; }
   // 0 or the error: some file systems tell of a failed write only here.
   int close() {
-    const int closed = value_ < 0 ? 0 : ::close(value_);
+    const int closed = value_ < 0 ? 0 : file_calls().close(value_);
     value_ = -1;
     return closed == 0 || errno == EINTR ? 0 : errno;
   }
@@ -52,7 +52,7 @@ class Descriptor {
 
 int write_all(int file, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = ::write(file, bytes.data(), std::min(bytes.size(), kMostAtOnce));
+    const ssize_t written = file_calls().write(file, bytes.data(), std::min(bytes.size(), kMostAtOnce));
     if (written < 0 && errno != EINTR) return errno;
     if (written > 0) bytes = bytes.subspan(static_cast<size_t>(written));
   }
@@ -60,7 +60,7 @@ int write_all(int file, std::span<const std::byte> bytes) {
 }
 
 int sync(int file) {
-  while (::fsync(file) != 0)
+  while (file_calls().fsync(file) != 0)
     if (errno != EINTR) return errno;
   return 0;
 }
@@ -103,7 +103,9 @@ int write_temporary(const std::string& temporary, const Parts& parts) {
 
 // 0 or the error.
 int write_to_device(const std::string& path, const Parts& parts) {
-  Descriptor file(path, O_WRONLY);
+  // A pipe nobody reads is an error at once, not a wait without end; one that is read may take its time.
+  Descriptor file(path, O_WRONLY | O_NONBLOCK);
+  if (file.value() >= 0) ::fcntl(file.value(), F_SETFL, O_WRONLY);
   if (const int error = write_parts(file, parts)) return error;
   return file.close();
 }
@@ -134,9 +136,9 @@ void write_durably(const std::string& path, const std::vector<std::span<const st
   std::random_device random;
   const std::string temporary = fmt::format("{}{}{:08x}{:08x}", target, kTemporary, random(), random());
   int error = write_temporary(temporary, parts);
-  if (error == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
+  if (error == 0 && file_calls().rename(temporary.c_str(), target.c_str()) != 0) error = errno;
   if (error != 0) {
-    ::unlink(temporary.c_str());
+    file_calls().unlink(temporary.c_str());
     fail_with(error, "write", path);
   }
   if (const int unsynced = sync_folder(folder_of(target))) fail_with(unsynced, "sync the folder of", path);
@@ -151,7 +153,7 @@ void make_folder(const std::string& folder) {
   if (fs::is_directory(folder, error)) return;
   const std::string above = folder_of(fs::path(folder).lexically_normal().string());
   if (above != folder && above != ".") make_folder(above);
-  if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) fail_with(errno, "make the folder", folder);
+  if (file_calls().mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) fail_with(errno, "make the folder", folder);
   if (!fs::is_directory(folder, error)) fail_with(ENOTDIR, "make the folder", folder);
   if (const int unsynced = sync_folder(above)) fail_with(unsynced, "sync the folder of", folder);
 }

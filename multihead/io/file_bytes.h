@@ -23,4 +23,7 @@ FileBytes map_file(const std::string& path);
 // std::bad_alloc.
 FileBytes read_file(const std::string& path);
 
+// The same of a pipe, to its end, too; its bytes are aligned as any of a vector. A pipe nobody writes to is empty.
+FileBytes read_file_or_pipe(const std::string& path);
+
 }  // namespace mh::detail

@@ -12,6 +12,7 @@ struct Hash::State {
 };
 
 Hash::Hash() : state_(std::make_unique<State>()) { XXH3_128bits_reset(&state_->value); }
+Hash::Hash(Hash&&) noexcept = default;
 Hash::~Hash() = default;
 
 void Hash::add(std::span<const std::byte> bytes) { XXH3_128bits_update(&state_->value, bytes.data(), bytes.size()); }

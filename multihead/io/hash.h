@@ -13,6 +13,7 @@ class Hash {
   static constexpr size_t kDigits = 32;
 
   Hash();
+  Hash(Hash&&) noexcept;
   ~Hash();
   void add(std::span<const std::byte> bytes);
   // Of all bytes added so far, in kDigits lower-case hexadecimal digits.

@@ -10,6 +10,7 @@
 #include "multihead/base/printable.h"
 #include "multihead/io/durable_file.h"
 #include "multihead/io/safetensors_bytes.h"
+#include "multihead/io/safetensors_hash.h"
 #include "multihead/io/safetensors_header.h"
 #include "multihead/tensor/storage.h"
 
@@ -62,7 +63,7 @@ bool holds_bools(std::span<const std::byte> bytes) {
 
 namespace detail {
 
-Safetensors view_safetensors(const FileBytes& file, const std::string& name) {
+Safetensors view_safetensors(const FileBytes& file, const std::string& name, const SafetensorsOptions& options) {
   const std::string_view json = header_of(file.bytes, name);
   const std::span<std::byte> data = file.bytes.subspan(kLengthBytes + json.size());
   SafetensorsHeader header = parse_safetensors_header(json, static_cast<int64_t>(data.size()), name);
@@ -70,6 +71,14 @@ Safetensors view_safetensors(const FileBytes& file, const std::string& name) {
   const auto kept = std::make_shared<Kept>(file);
   const std::shared_ptr<Storage> storage(kept, &kept->storage);
   Safetensors out{.tensors = {}, .metadata = std::move(header.metadata)};
+  if (const auto digits = out.metadata.extract(kHashKey)) {
+    out.hashed = true;
+    require(
+        !options.verify || has_hash(file.bytes, kLengthBytes + json.size(), digits.mapped()), name,
+        "the file is damaged: its bytes differ from the hash that was written with them (a program that rewrites the "
+        "file has to drop {} from its metadata)",
+        kHashKey);
+  }
   for (const SafetensorsEntry& entry : header.entries) {
     const auto bytes = data.subspan(static_cast<size_t>(entry.begin), static_cast<size_t>(entry.end - entry.begin));
     require(entry.dtype != DType::boolean || holds_bools(bytes), name, "tensor {} holds bools that are neither 0 nor 1",
@@ -96,6 +105,7 @@ std::vector<std::span<const std::byte>> SafetensorsBytes::parts() const {
 
 SafetensorsBytes serialise(const Safetensors& file) {
   SafetensorsHeader header{.entries = {}, .metadata = file.metadata};
+  header.metadata[kHashKey] = hash_placeholder();
   for (const auto& [name, tensor] : file.tensors) {
     check(static_cast<bool>(tensor), "safetensors: tensor {} is empty; expected one with memory", printable(name));
     header.entries.push_back({.name = name, .dtype = tensor.dtype(), .shape = tensor.shape()});
@@ -115,12 +125,16 @@ SafetensorsBytes serialise(const Safetensors& file) {
   std::memcpy(out.head.data(), &length, kLengthBytes);
   out.head += json;
   for (const SafetensorsEntry& entry : header.entries) out.dense.push_back(file.tensors.at(entry.name).contiguous());
+  const std::vector<std::span<const std::byte>> parts = out.parts();
+  put_hash(out.head, std::span(parts).subspan(1));
   return out;
 }
 
 }  // namespace detail
 
-Safetensors read_safetensors(const std::string& path) { return detail::view_safetensors(detail::map_file(path), path); }
+Safetensors read_safetensors(const std::string& path, const SafetensorsOptions& options) {
+  return detail::view_safetensors(detail::map_file(path), path, options);
+}
 
 Safetensors parse_safetensors(std::span<const std::byte> bytes, const std::string& name) {
   detail::FileBytes copy;

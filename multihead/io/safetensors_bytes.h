@@ -12,9 +12,9 @@
 namespace mh::detail {
 
 // Tensors that point into `file` and keep it. Throws: as read_safetensors; `name` stands in the sentences.
-Safetensors view_safetensors(const FileBytes& file, const std::string& name);
+Safetensors view_safetensors(const FileBytes& file, const std::string& name, const SafetensorsOptions& options = {});
 
-// A file about to be written: the length and the header, and the tensors whose bytes follow.
+// A file about to be written: the length and the header with the hash, and the tensors whose bytes follow.
 struct SafetensorsBytes {
   std::string head;
   std::vector<Tensor> dense;

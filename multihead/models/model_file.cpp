@@ -1,12 +1,19 @@
-// Between a Transformer and its file.
+// Between a Transformer and its file, and whether the tokenizer beside it is its own.
 #include "multihead/models/model_file.h"
 
+#include <filesystem>
+
+#include "multihead/base/printable.h"
+#include "multihead/io/hash.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/config_json.h"
 
 namespace mh {
 
 namespace {
+
+constexpr const char* kModelName = "model.safetensors";
+constexpr const char* kTokenizerName = "tokenizer.json";
 
 void check_all_used(const std::string& path, const ParamStore& store) {
   const std::vector<std::string> unused = store.unused();
@@ -15,10 +22,7 @@ void check_all_used(const std::string& path, const ParamStore& store) {
         unused.size() > 1 ? fmt::format(" and {} more tensors", unused.size() - 1) : "");
 }
 
-}  // namespace
-
-Transformer load_transformer(const std::string& path, const ParamStoreOptions& options) {
-  Safetensors file = read_safetensors(path);
+Transformer transformer_of(Safetensors file, const std::string& path, const ParamStoreOptions& options) {
   const auto text = file.metadata.find(kConfigKey);
   if (text == file.metadata.end())
     fail(ErrorKind::io, "{}: has no '{}' in its metadata; expected the model's config as JSON", path, kConfigKey);
@@ -29,10 +33,68 @@ Transformer load_transformer(const std::string& path, const ParamStoreOptions& o
   return model;
 }
 
-void save_transformer(const std::string& path, const Transformer& model, DType stored) {
+// A wrong folder is named as such, not by the file that happens to be read first.
+void require_model_folder(const std::string& folder) {
+  check(!folder.empty(), "the name of the model's folder is empty; expected a folder with {} and {}", kModelName,
+        kTokenizerName);
+  std::error_code ignored;
+  const auto holds = [&](const char* file) { return std::filesystem::exists(folder + "/" + file, ignored); };
+  if (holds(kModelName) || holds(kTokenizerName)) return;
+  fail(ErrorKind::io, "{} {}; expected a folder with {} and {}", printable_path(folder),
+       !std::filesystem::exists(folder, ignored)        ? "is not there"
+       : std::filesystem::is_directory(folder, ignored) ? "holds no model"
+                                                        : "is a file",
+       kModelName, kTokenizerName);
+}
+
+}  // namespace
+
+std::string tokenizer_hash(const Tokenizer& tokenizer) {
+  const std::string text = tokenizer.json();
+  detail::Hash hash;
+  hash.add(std::as_bytes(std::span(text)));
+  return hash.digits();
+}
+
+Transformer load_transformer(const std::string& path, const ParamStoreOptions& options) {
+  return transformer_of(read_safetensors(path), path, options);
+}
+
+ModelFolder load_model_folder(const std::string& folder) {
+  require_model_folder(folder);
+  const std::string path = folder + "/" + kModelName, tokenizer_path = folder + "/" + kTokenizerName;
+  const TokenizerFile tokenizer{tokenizer_path, Tokenizer::load(tokenizer_path)};
+  Safetensors file = read_safetensors(path);
+  check_tokenizer(tokenizer, path, file.metadata);
+  return {tokenizer.tokenizer, transformer_of(std::move(file), path, {})};
+}
+
+void check_tokenizer(const TokenizerFile& file, const std::string& model_path,
+                     const std::map<std::string, std::string>& metadata) {
+  if (const auto config = metadata.find(kConfigKey); config != metadata.end()) {
+    const int64_t vocabulary = config_from_json(config->second, model_path).vocabulary;
+    check(file.tokenizer.size() == vocabulary,
+          "{} does not belong to {}: it has {} tokens; expected the {} of the model's vocabulary",
+          printable_path(file.path), printable_path(model_path), file.tokenizer.size(), vocabulary);
+  }
+  if (const auto expected = metadata.find(kTokenizerKey); expected != metadata.end()) {
+    const std::string hash = tokenizer_hash(file.tokenizer);
+    check(hash == expected->second,
+          "{} does not belong to {}: its hash is {}; expected {}, the tokenizer that the model was trained with",
+          printable_path(file.path), printable_path(model_path), hash, printable(expected->second));
+  }
+}
+
+void save_transformer(const std::string& path, const Transformer& model, const ModelFileOptions& options) {
   Safetensors file{.tensors = model.params().values(),
                    .metadata = {{kConfigKey, config_to_json(model.config())}, {"format", "pt"}}};
-  for (auto& [name, tensor] : file.tensors) tensor = tensor.to(stored);
+  if (options.tokenizer) {
+    check(options.tokenizer.size() == model.config().vocabulary,
+          "save_transformer: the tokenizer has {} tokens; expected the {} of the model's vocabulary",
+          options.tokenizer.size(), model.config().vocabulary);
+    file.metadata[kTokenizerKey] = tokenizer_hash(options.tokenizer);
+  }
+  for (auto& [name, tensor] : file.tensors) tensor = tensor.to(options.stored);
   write_safetensors(path, file);
 }
 

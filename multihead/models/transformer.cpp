@@ -251,7 +251,7 @@ void Transformer::pack(DType compute) {
   encoder_.pack(compute);
   decoder_.pack(compute);
   output_->pack(compute);
-  top_ = compute == DType::f32 ? prepack_top_k(written_->value) : TopKWeights();
+  top_ = compute == DType::f32 ? prepack_top_k(written_->value.detach()) : TopKWeights();
 }
 
 }  // namespace mh

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "multihead/autograd/recompute.h"
+#include "multihead/autograd/tape.h"
 #include "multihead/ops/activation.h"
 #include "multihead/ops/dropout.h"
 #include "multihead/ops/elementwise.h"
@@ -69,11 +70,18 @@ FeedForward::FeedForward(const Params& at, const BlockOptions& options)
 Tensor FeedForward::add_to(const Tensor& residual, const Tensor& x, Pass& pass) const {
   const Activation kind = activation_of(options_.middle);
   const DropoutOptions drop = pass.dropout(options_.dropout);
-  const bool relu = kind == Activation::relu;
-  const Tensor middle = is_gated(options_.middle)
-                            ? dropout(gated(linear1_(x), kind), drop)
-                            : linear1_(x, {.activation = kind, .dropout = drop, .relu_by_reader = relu});
-  return linear2_(middle, {.residual = residual, .dropout = options_.dropout, .relu_before = relu}, pass);
+  const SublayerEnd end{residual, options_.dropout};
+  if (kind == Activation::relu) {
+    const LinearWeights first = linear1_.weights(x.dtype()), second = linear2_.weights(x.dtype());
+    if (recording({x, first.w, second.w, residual})) {
+      return end_sublayer(end, pass, [&](const Tensor& added) {
+        return linear_relu_linear(x, first, second, {drop, added, residual.dtype()});
+      });
+    }
+  }
+  const Tensor middle = is_gated(options_.middle) ? dropout(gated(linear1_(x), kind), drop)
+                                                  : linear1_(x, {.activation = kind, .dropout = drop});
+  return linear2_(middle, end, pass);
 }
 
 void FeedForward::pack(DType compute) {

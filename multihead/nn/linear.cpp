@@ -13,12 +13,22 @@ Linear::Linear(const Params& at, int64_t in, int64_t out, bool bias)
       bias_(bias ? &at.make("bias", {out}, Init::zeros()) : nullptr),
       part_{0, out, 0} {}
 
+Tensor Linear::part(const Tensor& all, int64_t begin) const {
+  return out() == all.size(0) ? all : slice(all, 0, begin, begin + out());
+}
+
+Tensor Linear::bias() const { return bias_ != nullptr ? part(bias_->value, part_.bias_begin) : Tensor(); }
+
+Tensor Linear::copy(DType rows) const {
+  const bool is_read = rows != DType::f32 && weight_->copy;
+  return is_read ? weight_->copy.slice(0, part_.begin, part_.end) : Tensor();
+}
+
+LinearWeights Linear::weights(DType rows) const { return {part(weight_->value, part_.begin), bias(), copy(rows)}; }
+
 Tensor Linear::product(const Tensor& x, const LinearOptions& options) const {
-  const auto part = [&](const Tensor& t, int64_t begin) {
-    return out() == t.size(0) ? t : slice(t, 0, begin, begin + out());
-  };
   LinearOptions all = options;
-  if (bias_ != nullptr) all.bias = part(bias_->value, part_.bias_begin);
+  all.bias = bias();
   if (sparse_ && x.dtype() == DType::f32 && all.activation == Activation::none && all.dropout.p == 0 &&
       all.result.value_or(DType::f32) == DType::f32 && !recording({x, weight_->value, all.residual})) {
     return sparse_linear(x, sparse_, all.bias, all.residual);
@@ -29,23 +39,18 @@ Tensor Linear::product(const Tensor& x, const LinearOptions& options) const {
                {.bias = all.bias, .residual = all.residual, .activation = all.activation, .result = all.result}),
         all.dropout);
   }
-  if (x.dtype() != DType::f32 && weight_->copy) all.copy = weight_->copy.slice(0, part_.begin, part_.end);
+  all.copy = copy(x.dtype());
   return linear(x, part(weight_->value, part_.begin), all);
 }
 
 Tensor Linear::operator()(const Tensor& x, const Tail& tail) const {
-  return product(x, {.activation = tail.activation,
-                     .dropout = tail.dropout,
-                     .result = tail.result,
-                     .relu_by_reader = tail.relu_by_reader});
+  return product(x, {.activation = tail.activation, .dropout = tail.dropout, .result = tail.result});
 }
 
 Tensor Linear::operator()(const Tensor& x, const SublayerEnd& end, Pass& pass) const {
-  const DropoutOptions drop = pass.dropout(end.dropout);
-  LinearOptions options{.result = end.residual.dtype(), .relu_before = end.relu_before};
-  if (drop.p > 0) return dropout_add(product(x, options), end.residual, drop);
-  options.residual = end.residual;
-  return product(x, options);
+  return end_sublayer(end, pass, [&](const Tensor& residual) {
+    return product(x, {.residual = residual, .result = end.residual.dtype()});
+  });
 }
 
 void Linear::pack(DType compute) {

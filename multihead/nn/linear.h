@@ -14,8 +14,14 @@ namespace mh {
 struct SublayerEnd {
   Tensor residual{};
   float dropout = 0;
-  bool relu_before = false;  // as in LinearOptions
 };
+
+// residual + dropout(product(Tensor())), or product(residual) where nothing is dropped.
+template <class Product>
+Tensor end_sublayer(const SublayerEnd& end, Pass& pass, Product&& product) {
+  const DropoutOptions drop = pass.dropout(end.dropout);
+  return drop.p > 0 ? dropout_add(product(Tensor()), end.residual, drop) : product(end.residual);
+}
 
 // y = x · wᵀ + bias; weight (out, in) and bias (out), as torch.nn.Linear names and stores them.
 class Linear {
@@ -31,12 +37,14 @@ class Linear {
     Activation activation = Activation::none;
     std::optional<DType> result{};  // the type of x where not given
     DropoutOptions dropout{};
-    bool relu_by_reader = false;  // as in LinearOptions
   };
   Tensor operator()(const Tensor& x, const Tail& tail) const;
   Tensor operator()(const Tensor& x) const { return (*this)(x, Tail{}); }
   // residual + dropout(y), f32.
   Tensor operator()(const Tensor& x, const SublayerEnd& end, Pass& pass) const;
+
+  // What an op on rows of this type reads, with its traces.
+  LinearWeights weights(DType rows) const;
 
   // Lays the weights out once for inference in `compute`; undone by unpack. Changed weights need a new pack.
   void pack(DType compute);
@@ -51,6 +59,9 @@ class Linear {
   int64_t out() const { return part_.end - part_.begin; }
 
  private:
+  Tensor part(const Tensor& all, int64_t begin) const;
+  Tensor bias() const;
+  Tensor copy(DType rows) const;
   Tensor product(const Tensor& x, const LinearOptions& options) const;
   const Param* weight_;
   const Param* bias_;

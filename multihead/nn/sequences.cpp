@@ -6,6 +6,12 @@
 
 namespace mh {
 
+namespace {
+
+constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+
+}  // namespace
+
 Sequences Sequences::of_lengths(const std::vector<int64_t>& lengths) {
   Sequences out;
   out.starts = empty({static_cast<int64_t>(lengths.size()) + 1}, DType::i32);
@@ -13,8 +19,9 @@ Sequences Sequences::of_lengths(const std::vector<int64_t>& lengths) {
   starts[0] = 0;
   for (size_t b = 0; b < lengths.size(); ++b) {
     check(lengths[b] >= 0, "sequences: length {} of sequence {} is negative; expected 0 or more", lengths[b], b);
+    check(lengths[b] <= kMost - out.rows, "sequences: {} rows and {} more of sequence {}; expected fewer than 2^31",
+          out.rows, lengths[b], b);
     out.rows += lengths[b];
-    check(out.rows <= std::numeric_limits<int32_t>::max(), "sequences: {} rows; expected fewer than 2^31", out.rows);
     out.longest = std::max(out.longest, lengths[b]);
     starts[b + 1] = static_cast<int32_t>(out.rows);
   }
@@ -27,7 +34,7 @@ Sequences Sequences::of_lengths(const std::vector<int64_t>& lengths) {
 }
 
 Sequences Sequences::uniform(int64_t batch, int64_t length) {
-  check(batch >= 0, "sequences: {} sequences; expected 0 or more", batch);
+  check(batch >= 0 && batch < kMost, "sequences: {} sequences; expected 0 or more, and fewer than 2^31", batch);
   return of_lengths(std::vector<int64_t>(static_cast<size_t>(batch), length));
 }
 

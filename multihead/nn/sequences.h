@@ -14,7 +14,7 @@ struct Sequences {
   int64_t rows = 0, longest = 0;
 
   int64_t count() const { return starts.size(0) - 1; }
-  // Throws: invalid_argument for a negative length or more than 2^31 - 1 rows.
+  // Throws: invalid_argument for a negative length, and for rows or sequences that 31 bits do not count.
   static Sequences of_lengths(const std::vector<int64_t>& lengths);
   // `batch` sequences of `length` rows: a padded batch seen as rows.
   static Sequences uniform(int64_t batch, int64_t length);

@@ -3,12 +3,26 @@
 
 #include "multihead/autograd/tape.h"
 #include "multihead/kernels/cpu/dispatch.h"
+#include "multihead/ops/activation_run.h"
 #include "multihead/ops/rows.h"
 
 namespace mh {
 
 using detail::dense;
 using detail::rows_of;
+
+Tensor detail::activation_gradient(std::string_view op, Activation kind, const Tensor& x, const Tensor& dy,
+                                   float scale) {
+  const Tensor dx = empty(dy.shape(), dy.dtype()), from = dense(x), d = dense(dy);
+  kernels::cpu().activation_backward({.x = from.view().data,
+                                      .dy = d.view().data,
+                                      .dx = dx.view().data,
+                                      .type = dy.dtype(),
+                                      .count = dx.count(),
+                                      .kind = kernel_activation(op, kind),
+                                      .scale = scale});
+  return dx;
+}
 
 Tensor activation(const Tensor& x, Activation kind) {
   detail::check_float("activation", "x", x);
@@ -19,15 +33,8 @@ Tensor activation(const Tensor& x, Activation kind) {
   kernels::cpu().activation_forward(
       {.x = from.view().data, .y = y.view().data, .type = x.dtype(), .count = x.count(), .kind = known});
 
-  return record("activation", y, {x}, [from, known](const Tensor& dy) {
-    const Tensor dx = empty(from.shape(), from.dtype()), d = dense(dy);
-    kernels::cpu().activation_backward({.x = from.view().data,
-                                        .dy = d.view().data,
-                                        .dx = dx.view().data,
-                                        .type = from.dtype(),
-                                        .count = from.count(),
-                                        .kind = known});
-    return Grads{dx};
+  return record("activation", y, {x}, [from, kind](const Tensor& dy) {
+    return Grads{detail::activation_gradient("activation", kind, from, dy)};
   });
 }
 

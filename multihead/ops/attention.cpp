@@ -27,6 +27,7 @@ void attention_into(const AttentionResult& out, const Tensor& q, const Tensor& k
   const detail::AttentionInputs inputs{q, k, v, options};
   detail::AttentionPlan plan = detail::plan_attention(op, inputs);
   detail::check_results(op, out, plan, inputs);
+  refuse_traced(op, detail::traceable({q, k, v, {}}, options));
   detail::run_forward(plan, out.o, out.lse);
 }
 

@@ -19,7 +19,8 @@ struct AttentionResult {
 // divides H. A row that keeps nothing gives o = 0, lse = -inf (or the sink's logit).
 // Throws: invalid_argument, unsupported; one sentence with the shapes, before anything is written.
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});
-// The same, into o and lse of the caller (lse may be empty). o must not overlap an input.
+// The same, into o and lse of the caller (lse may be empty). o must not overlap an input. What writes into memory of
+// the caller is never recorded: it throws unsupported where an input is traced on an open tape. So for every …_into.
 void attention_into(const AttentionResult& out, const Tensor& q, const Tensor& k, const Tensor& v,
                     const AttentionOptions& options = {});
 
@@ -37,7 +38,7 @@ struct AttentionGradients {
   Tensor dmix{};                // f32, the shape of the mixing matrix
 };
 
-// d_o like o; d_lse like lse, or empty for zero. Keys past a sequence's length get 0.
+// d_o like o; d_lse like lse, or empty for zero. Keys past a sequence's length get 0. Has no derivative itself.
 AttentionGradients attention_backward(const AttentionCall& call, const Tensor& d_o, const Tensor& d_lse = {},
                                       const AttentionOptions& options = {});
 // The same, into memory of the caller; what is empty in `out` is not computed. No output may overlap anything else.
@@ -48,14 +49,16 @@ void attention_backward_into(const AttentionGradients& out, const AttentionCall&
                              const AttentionOptions& options = {});
 
 // Joins results over disjoint sets of keys: lse = log Σ exp(lse_n), o = Σ exp(lse_n - lse) · o_n. A sink belongs to
-// one. Throws: invalid_argument where there is no part, or shapes or types differ.
+// one. Gradient: of every o and lse; saves them. Throws: invalid_argument where there is no part, or shapes or types
+// differ.
 AttentionResult merge(const std::vector<AttentionResult>& parts);
 // Gradients of each part's o and lse.
 std::vector<AttentionResult> merge_backward(const std::vector<AttentionResult>& parts, const AttentionResult& joined,
                                             const AttentionResult& gradient);
 
 // Exact rows of p = exp(s - lse), before dropout: f32 (B, heads, rows, Tk). Empty lists mean all. Packed: B sequences,
-// rows counted inside each, Tk of the longest; what lies past a sequence's end is 0.
+// rows counted inside each, Tk of the longest; what lies past a sequence's end is 0. Without a gradient: a backward
+// pass through the weights throws.
 Tensor attention_weights(const Tensor& q, const Tensor& k, const Tensor& lse, const AttentionOptions& options = {},
                          const std::vector<int32_t>& heads = {}, const std::vector<int32_t>& rows = {});
 struct WeightsChoice {
@@ -66,8 +69,7 @@ void attention_weights_into(const Tensor& weights, const AttentionCall& call, co
                             const WeightsChoice& choice);
 
 // Runs the call into call.result (lse may be empty) and, in the same pass, writes the mean over heads of its weights,
-// before dropout: f32 (B, Tq, Tk); packed as above. The weights of all heads are never held together. Without a
-// gradient.
+// before dropout: f32 (B, Tq, Tk); packed as above. The weights of all heads are never held together.
 void attention_mean_into(const Tensor& mean, const AttentionCall& call, const AttentionOptions& options = {});
 
 struct AttentionStatistics {
@@ -77,7 +79,7 @@ struct AttentionStatistics {
   Tensor received;     // f32 (B, H, Tk)
   Tensor distance;     // f32 (B, H, Tq): mean of |position - j|
 };
-// Streamed over the keys: never holds Tq × Tk. top in 0 … 64.
+// Streamed over the keys: never holds Tq × Tk. top in 0 … 64. Without a gradient, as the weights.
 AttentionStatistics attention_statistics(const Tensor& q, const Tensor& k, const Tensor& lse,
                                          const AttentionOptions& options = {}, int top = 1);
 

@@ -1,9 +1,11 @@
 // The backward pass: check, allocate, run; and the way from distances back to slopes and tables.
 #include <array>
 
+#include "multihead/base/out_of_memory.h"
 #include "multihead/kernels/cpu/dispatch.h"
 #include "multihead/ops/attention.h"
 #include "multihead/ops/attention_plan.h"
+#include "multihead/ops/attention_record.h"
 #include "multihead/ops/attention_run.h"
 
 namespace mh {
@@ -94,6 +96,13 @@ void check_outputs(const AttentionPlan& plan, const AttentionGradients& out, con
   });
 }
 
+std::vector<Tensor> traceable(const AttentionCall& call, const OutputGradients& gradients,
+                              const AttentionOptions& options) {
+  std::vector<Tensor> inputs = detail::traceable(call, options);
+  inputs.insert(inputs.end(), {call.result.o, call.result.lse, gradients.d_o, gradients.d_lse});
+  return inputs;
+}
+
 // Kernels write the keys of each sequence up to its length; those past it are ours.
 void clear_rest(const AttentionPlan& plan, const Tensor& t) {
   if (!t) return;
@@ -130,12 +139,13 @@ void run_backward(const AttentionPlan& plan, const AttentionGradients& out, cons
   const bool dense = plan.dense_bias >= 0 && !out.dbias.empty() && out.dbias[plan.dense_bias];
   const bool relative = plan.relative_bias >= 0 && !out.dbias.empty() && out.dbias[plan.relative_bias];
   if (dense) args.dbias = detail::pair_view(kOp, "dbias", out.dbias[plan.dense_bias], size);
-  std::vector<float> drelative(relative ? plan.relative.size() : 0);
-  if (relative) args.drelative = drelative.data();
+  const Tensor drelative = relative ? zeros({static_cast<int64_t>(plan.relative.size())}) : Tensor();
+  if (relative) args.drelative = drelative.data<float>();
 
   const kernels::Table& table = kernels::cpu();
   if (plan.mixing.kind != detail::Mixing::none || !table.attention_backward) {
-    detail::composed_backward(args, plan.mixing, out.dmix ? out.dmix.view() : View{});
+    within_memory(kOp, (plan.relative.size() + static_cast<size_t>(size.Tk)) * sizeof(double), "sums of gradients",
+                  [&] { detail::composed_backward(args, plan.mixing, out.dmix ? out.dmix.view() : View{}); });
   } else {
     table.attention_backward(args);
   }
@@ -144,9 +154,9 @@ void run_backward(const AttentionPlan& plan, const AttentionGradients& out, cons
   if (!relative) return;
   const View to = out.dbias[plan.relative_bias].view();
   if (to.rank == 1) {
-    kernels::alibi_backward(drelative.data(), plan.distances, to);
+    kernels::alibi_backward(drelative.data<float>(), plan.distances, to);
   } else {
-    kernels::t5_backward(drelative.data(), plan.buckets, plan.distances, to);
+    kernels::t5_backward(drelative.data<float>(), plan.buckets, plan.distances, to);
   }
 }
 
@@ -162,6 +172,13 @@ AttentionGradients attention_backward(const AttentionCall& call, const Tensor& d
   if (plan.scores.similarity == kernels::Similarity::cosine) out.dtau = empty({plan.size.H});
   if (plan.mixing.kind != detail::Mixing::none) out.dmix = empty(mix_shape(plan));
   run_backward(plan, out, call, {d_o, d_lse});
+
+  const std::vector<Tensor> inputs = traceable(call, {d_o, d_lse}, options);
+  const auto refuse = [&](Tensor& each) {
+    if (each) each = refuse_gradient(kOp, each, inputs);
+  };
+  for (Tensor* each : {&out.dq, &out.dk, &out.dv, &out.dsink, &out.dtau, &out.dmix}) refuse(*each);
+  for (Tensor& each : out.dbias) refuse(each);
   return out;
 }
 
@@ -169,6 +186,7 @@ void attention_backward_into(const AttentionGradients& out, const AttentionCall&
                              const AttentionOptions& options) {
   const AttentionPlan plan = plan_backward(call, gradients, options);
   check_outputs(plan, out, call, gradients, options);
+  refuse_traced("attention_backward_into", traceable(call, gradients, options));
   run_backward(plan, out, call, gradients);
 }
 

@@ -1,5 +1,6 @@
 // Attention over a cache: check, allocate, run.
 #include "multihead/ops/attention_plan.h"
+#include "multihead/ops/attention_record.h"
 #include "multihead/ops/attention_run.h"
 #include "multihead/ops/kv_cache.h"
 
@@ -10,7 +11,10 @@ AttentionResult attention(const Tensor& q, const KVCache& cache, const Attention
 
   AttentionResult out{empty(detail::output_shape(plan.size), q.dtype()), empty(detail::lse_shape(plan.size))};
   detail::run_forward(plan, out.o, out.lse);
-  return out;
+
+  const std::vector<Tensor> inputs = detail::traceable({.q = q}, options);
+  return {refuse_gradient("attention over a cache", out.o, inputs),
+          refuse_gradient("attention over a cache", out.lse, inputs)};
 }
 
 }  // namespace mh

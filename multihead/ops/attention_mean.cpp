@@ -4,6 +4,7 @@
 #include "multihead/kernels/cpu/dispatch.h"
 #include "multihead/ops/attention.h"
 #include "multihead/ops/attention_plan.h"
+#include "multihead/ops/attention_record.h"
 #include "multihead/ops/attention_run.h"
 #include "multihead/ops/reduce.h"
 
@@ -42,6 +43,7 @@ void attention_mean_into(const Tensor& mean, const AttentionCall& call, const At
   check(!overlaps(mean, out.o) && !overlaps(mean, out.lse),
         "{}: mean shares memory with o or lse; expected memory of its own; o is {}, mean is {}", op, out.o.shape(),
         mean.shape());
+  refuse_traced(op, detail::traceable(call, options));
 
   const kernels::Table& table = kernels::cpu();
   if (plan.mixing.kind != detail::Mixing::none || options.dropout.p > 0 || !table.attention_mean) {

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <array>
 
+#include "multihead/base/checked_math.h"
+#include "multihead/base/out_of_memory.h"
+
 namespace mh::detail {
 namespace {
 
@@ -47,6 +50,17 @@ struct Extent {
   intptr_t first, last;
 };
 
+// What `steps` make of an empty plan. The lists of a call whose arrays repeat one element may be longer than memory.
+template <class Steps>
+AttentionPlan planned(std::string_view op, const Tensor& q, Steps&& steps) {
+  AttentionPlan plan;
+  plan.op = op;
+  const auto each = static_cast<int64_t>(sizeof(kernels::Sequence));
+  const int64_t bytes = q && q.rank() > 0 ? checked_multiply(q.size(0), each).value_or(INT64_MAX) : each;
+  within_memory(op, static_cast<size_t>(bytes), "the lists of sequences and documents", [&] { steps(plan); });
+  return plan;
+}
+
 }  // namespace
 
 std::string to_string(const CallShapes& shapes) {
@@ -67,29 +81,27 @@ int64_t AttentionPlan::bytes() const {
 }
 
 AttentionPlan plan_attention(std::string_view op, const AttentionInputs& inputs) {
-  AttentionPlan plan;
-  plan.op = op;
-  plan_layout(plan, inputs);
   const CallShapes shapes{&inputs.q, &inputs.k, &inputs.v};
-  plan_masks(plan, inputs.options.mask, shapes);
-  plan_scores(plan, inputs.options, shapes);
-  return plan;
+  return planned(op, inputs.q, [&](AttentionPlan& plan) {
+    plan_layout(plan, inputs);
+    plan_masks(plan, inputs.options.mask, shapes);
+    plan_scores(plan, inputs.options, shapes);
+  });
 }
 
 AttentionPlan plan_attention(std::string_view op, const Tensor& q, const KVCache& cache,
                              const AttentionOptions& options) {
-  AttentionPlan plan;
-  plan.op = op;
-  plan_cache_layout(plan, q, cache);
   const CallShapes shapes{&q, &cache.keys, &cache.values};
   check(!options.packed, "{}: a packed batch over a cache; expected one row of sequences per cache entry; {}", op,
         shapes);
   check(options.dropout.p == 0, "{}: dropout over a cache; expected none in decoding; {}", op, shapes);
   check(std::holds_alternative<std::monostate>(options.score_mix), "{}: score mixing over a cache is not supported; {}",
         op, shapes);
-  plan_masks(plan, options.mask, shapes);
-  plan_scores(plan, options, shapes);
-  return plan;
+  return planned(op, q, [&](AttentionPlan& plan) {
+    plan_cache_layout(plan, q, cache);
+    plan_masks(plan, options.mask, shapes);
+    plan_scores(plan, options, shapes);
+  });
 }
 
 Shape output_shape(const AttentionSizes& s) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "multihead/base/out_of_memory.h"
 #include "multihead/ops/attention_plan.h"
 
 namespace mh::detail {
@@ -158,7 +159,9 @@ void fill_relative(AttentionPlan& plan, bool decoding) {
     distances.min = std::clamp(distances.min, -far, far);
     distances.count = std::clamp(last, -far, far) - distances.min + 1;
   }
-  plan.relative.resize(static_cast<size_t>(distances.count * plan.size.H));
+  const auto entries = static_cast<size_t>(distances.count * plan.size.H);
+  within_memory(plan.op, entries * sizeof(float), "the biases of all distances",
+                [&] { plan.relative.resize(entries); });
   if (plan.scores.slopes) {
     kernels::alibi_forward(plan.scores.slopes, distances, plan.relative.data());
   } else {

@@ -4,6 +4,7 @@
 #include "multihead/kernels/cpu/dispatch.h"
 #include "multihead/ops/attention.h"
 #include "multihead/ops/attention_plan.h"
+#include "multihead/ops/attention_record.h"
 
 namespace mh {
 namespace {
@@ -29,6 +30,12 @@ AttentionPlan plan_rebuild(std::string_view op, const Rebuilt& call, const Atten
   check(lse.dtype() == DType::f32 && lse.shape() == shape, "{}: lse is {} {}; expected that of the call, f32 {}; {}",
         op, name(lse.dtype()), lse.shape(), shape, shapes);
   return plan;
+}
+
+std::vector<Tensor> traceable(const Rebuilt& call, const AttentionOptions& options) {
+  std::vector<Tensor> inputs = detail::traceable({.q = call.q, .k = call.k}, options);
+  inputs.push_back(call.lse);
+  return inputs;
 }
 
 // The chosen numbers, or all below `count`.
@@ -96,7 +103,7 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const Tensor& lse, co
 
   Tensor weights = empty(plan.shape());
   plan.run(weights);
-  return weights;
+  return refuse_gradient("attention_weights", weights, traceable({q, k, lse}, options));
 }
 
 void attention_weights_into(const Tensor& weights, const AttentionCall& call, const AttentionOptions& options,
@@ -108,6 +115,7 @@ void attention_weights_into(const Tensor& weights, const AttentionCall& call, co
   detail::check_apart(op, "weights", weights, {call.q, call.k, Tensor{}, options});
   check(!overlaps(weights, lse), "{}: weights share memory with lse; expected memory of their own; weights are {}", op,
         weights.shape());
+  refuse_traced(op, traceable({call.q, call.k, lse}, options));
   plan.run(weights);
 }
 
@@ -138,6 +146,9 @@ AttentionStatistics attention_statistics(const Tensor& q, const Tensor& k, const
   } else {
     table.attention_statistics(args);
   }
+  const std::vector<Tensor> inputs = traceable({q, k, lse}, options);
+  for (Tensor* each : {&out.entropy, &out.top_weights, &out.received, &out.distance})
+    *each = refuse_gradient("attention_statistics", *each, inputs);
   return out;
 }
 

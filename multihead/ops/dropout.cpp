@@ -38,11 +38,15 @@ Tensor run(const Tensor& x, const Tensor& residual, DType result, uint32_t thres
 
 }  // namespace
 
+float detail::kept_scale(std::string_view op, const DropoutOptions& options) {
+  const uint32_t threshold = threshold_of(op, options.p);
+  return threshold >= 65536 ? 0.0F : 65536.0F / (65536.0F - static_cast<float>(threshold));
+}
+
 float detail::drop_in_place(std::string_view op, const Tensor& x, const DropoutOptions& options) {
   const uint32_t threshold = threshold_of(op, options.p);
-  if (threshold == 0) return 1;
-  run_into(x, x, {}, threshold, options.seed);
-  return threshold >= 65536 ? 0.0F : 65536.0F / (65536.0F - static_cast<float>(threshold));
+  if (threshold > 0) run_into(x, x, {}, threshold, options.seed);
+  return kept_scale(op, options);
 }
 
 Tensor dropout(const Tensor& x, const DropoutOptions& options) {

@@ -7,7 +7,11 @@
 
 namespace mh::detail {
 
-// Drops elements of x, contiguous, where they lie; what the others were multiplied by (0 where none is kept).
+// What dropout multiplies the elements by that it keeps; 0 where it keeps none. Throws: as dropout, in the name of
+// `op`.
+float kept_scale(std::string_view op, const DropoutOptions& options);
+
+// Drops elements of x, contiguous, where they lie; kept_scale of the options.
 // Throws: as dropout, in the name of `op`.
 float drop_in_place(std::string_view op, const Tensor& x, const DropoutOptions& options);
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "multihead/autograd/tape.h"
 #include "multihead/base/checked_math.h"
 #include "multihead/base/parallel.h"
 #include "multihead/ops/attention_plan.h"
@@ -169,6 +170,7 @@ void KVCache::check_rows(const Tensor& k, const Tensor& v, const std::vector<int
 
 void KVCache::append(const Tensor& k, const Tensor& v, const std::vector<int32_t>& sequences) {
   check_rows(k, v, sequences);
+  refuse_traced("kv_cache", {k, v});
   const int64_t count = k.size(2);
   if (options_.page > 0) {
     for (const int32_t b : sequences) make_room(b, count);

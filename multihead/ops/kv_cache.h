@@ -26,7 +26,7 @@ class KVCache {
   KVCache& operator=(KVCache&&) = default;
 
   // Adds k (B, Hkv, T, Dk), v (B, Hkv, T, Dv), of any float type, behind what is there. Throws: invalid_argument where
-  // capacity or pages run out; nothing is written then.
+  // capacity or pages run out, unsupported where k or v is traced on an open tape; nothing is written then.
   void append(const Tensor& k, const Tensor& v);
   // The same for chosen sequences: row n of k and v belongs to sequence sequences[n].
   void append(const Tensor& k, const Tensor& v, const std::vector<int32_t>& sequences);
@@ -63,7 +63,8 @@ class KVCache {
 };
 
 // Attention of q (B, H, Tq, Dk), f32, bf16 or f16, over what the cache holds; query i of sequence b sits at
-// lengths[b] - Tq + i unless the mask gives an offset. Dropout and score mixing are refused.
+// lengths[b] - Tq + i unless the mask gives an offset. Dropout and score mixing are refused. Without a gradient: a
+// backward pass through the result throws.
 AttentionResult attention(const Tensor& q, const KVCache& cache, const AttentionOptions& options = {});
 Explanation explain(const Tensor& q, const KVCache& cache, const AttentionOptions& options = {});
 

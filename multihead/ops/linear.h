@@ -15,10 +15,6 @@ struct LinearOptions {
   Activation activation = Activation::none;
   DropoutOptions dropout{};
   std::optional<DType> result{};  // f32 or bf16; the type of x where not given
-  // Two linears with relu between them, the middle read by the second alone: the derivative of the first one's relu is
-  // taken by the second, in the product that gives its dx. Said of both, or the gradients are wrong.
-  bool relu_by_reader = false;  // of the first
-  bool relu_before = false;     // of the second: x is the first one's y
   // w in the type of x, where that is bf16 and w f32: what the products read. Made of w at every call where not given.
   Tensor copy{};
 };
@@ -29,5 +25,22 @@ struct LinearOptions {
 // (relu, which also tells what was dropped) or x · wᵀ + bias (gelu). Throws: invalid_argument, unsupported; one
 // sentence with the shapes.
 Tensor linear(const Tensor& x, const Tensor& w, const LinearOptions& options = {});
+
+struct LinearWeights {
+  Tensor w, bias{};  // as of linear
+  Tensor copy{};
+};
+
+struct ReluPairOptions {
+  DropoutOptions dropout{};       // of the middle
+  Tensor residual{};              // the shape and type of the result
+  std::optional<DType> result{};  // f32 or bf16; the type of x where not given
+};
+
+// y = dropout(relu(x · w1ᵀ + b1)) · w2ᵀ + b2 + residual, with the bits of two linears: the feed-forward of the paper.
+// Gradient: as of linear; the derivative of relu costs no pass of its own, as nobody else reads the middle. Saves x,
+// the middle and both weights. Throws: as linear.
+Tensor linear_relu_linear(const Tensor& x, const LinearWeights& first, const LinearWeights& second,
+                          const ReluPairOptions& options = {});
 
 }  // namespace mh

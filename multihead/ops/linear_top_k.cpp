@@ -29,6 +29,7 @@ TopKWeights prepack_top_k(const Tensor& w) {
   check(w.rank() == 2, "prepack_top_k: w has rank {}; expected 2, (V, C); w is {}", w.rank(), w.shape());
   if (w.dtype() != DType::f32)
     fail(ErrorKind::unsupported, "prepack_top_k: w has elements of type {}; expected f32", name(w.dtype()));
+  refuse_traced("prepack_top_k", {w});
 
   TopKWeights packed;
   packed.w_ = w.detach().contiguous();
@@ -50,7 +51,10 @@ TopK linear_top_k(const Tensor& x, const TopKWeights& w, int64_t k) {
         plain.shape());
   if (x.dtype() != DType::f32)
     fail(ErrorKind::unsupported, "linear_top_k: x has elements of type {}; expected f32", name(x.dtype()));
-  if (!w.words_) return top_k(matmul(x, plain.transpose(0, 1)), k);
+  if (!w.words_) {
+    const TopK chosen = top_k(matmul(x.detach(), plain.transpose(0, 1)), k);
+    return {refuse_gradient("linear_top_k", chosen.values, {x}), chosen.indices};
+  }
   const int64_t most = std::min(plain.size(0), kernels::kMostTop);
   check(k >= 1 && k <= most, "linear_top_k: k is {}; expected 1 to {}; w is {}", k, most, plain.shape());
   const kernels::Table& table = kernels::cpu();

@@ -1,7 +1,10 @@
 // matmul: checks, a flattened view of the leading axes, the kernel's call.
 #include "multihead/ops/matmul.h"
 
+#include "multihead/autograd/tape.h"
 #include "multihead/kernels/cpu/dispatch.h"
+#include "multihead/ops/activation_run.h"
+#include "multihead/ops/elementwise_run.h"
 #include "multihead/ops/rows.h"
 
 namespace mh {
@@ -83,6 +86,24 @@ void multiply(const Tensor& y, const Tensor& a, const Weights& w, const MatmulOp
   kernels::cpu().gemm(args);
 }
 
+// Gradients of a, w, bias and residual. What went into the activation is computed once more: only those who ask for the
+// gradient of a fused activation pay for it.
+Grads backward(const Tensor& a, const Tensor& w, const MatmulOptions& options, const Tensor& dy) {
+  const Tensor through = options.gate ? detail::activation_gradient("matmul", Activation::relu, options.gate, dy) : dy;
+  Tensor dz = through;
+  if (options.activation != Activation::none) {
+    const Tensor z = matmul(a, w, {.bias = options.bias, .scale = options.scale, .result = dy.dtype()});
+    dz = detail::activation_gradient("matmul", options.activation, z, through);
+  }
+  const Tensor d = detail::rows_of(dz).to(a.dtype()), rows = detail::rows_of(a);
+  Grads out(4);
+  out[0] = matmul(d, w.transpose(0, 1), {.scale = options.scale}).reshape(a.shape());
+  out[1] = matmul(rows.transpose(0, 1), d, {.scale = options.scale, .result = DType::f32}).to(w.dtype());
+  if (options.bias) out[2] = detail::run_reduce(d, {true, false}, false).reshape({d.size(1)}).to(options.bias.dtype());
+  if (options.residual) out[3] = through;
+  return out;
+}
+
 Weights plain_weights(const Tensor& w) {
   check(w.rank() == 2, "matmul: w has rank {}; expected 2, (K, N); w is {}", w.rank(), to_string(w.shape()));
   return {w.dtype(), w.size(0), w.size(1)};
@@ -93,6 +114,7 @@ Weights plain_weights(const Tensor& w) {
 PackedWeights prepack(const Tensor& w) {
   check(w.rank() == 2, "prepack: w has rank {}; expected 2, (K, N); w is {}", w.rank(), to_string(w.shape()));
   check_type("prepack", "w", w.dtype());
+  refuse_traced("prepack", {w});
 
   const kernels::Table& table = kernels::cpu();
   int64_t bytes = 0;
@@ -115,7 +137,12 @@ Tensor matmul(const Tensor& a, const Tensor& w, const MatmulOptions& options) {
 
   const Tensor y = empty(result_shape(a, weights.n), result);
   multiply(y, a, weights, options, {.w = w.view()});
-  return y;
+
+  if (!recording({a, w, options.bias, options.residual})) return y;
+  MatmulOptions saved = options;
+  for (Tensor* each : {&saved.bias, &saved.residual, &saved.gate}) *each = each->detach();
+  return record("matmul", y, {a, w, options.bias, options.residual},
+                [a = a.detach(), w = w.detach(), saved](const Tensor& dy) { return backward(a, w, saved, dy); });
 }
 
 Tensor matmul(const Tensor& a, const PackedWeights& w, const MatmulOptions& options) {
@@ -129,13 +156,14 @@ Tensor matmul(const Tensor& a, const PackedWeights& w, const MatmulOptions& opti
 
   const Tensor y = empty(result_shape(a, weights.n), result);
   multiply(y, a, weights, options, {.packed = w.words_.view().data});
-  return y;
+  return refuse_gradient("matmul of packed weights", y, {a, options.bias, options.residual});
 }
 
 void matmul_into(const Tensor& y, const Tensor& a, const Tensor& w, const MatmulOptions& options) {
   const Weights weights = plain_weights(w);
   check_call(a, weights, options, y.dtype());
   check_result(y, a, w, options);
+  refuse_traced("matmul_into", {a, w, options.bias, options.residual});
   multiply(y, a, weights, options, {.w = w.view()});
 }
 

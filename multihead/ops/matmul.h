@@ -40,7 +40,7 @@ class PackedWeights {
 };
 
 // w (K, N): f32 or bf16, any strides; a matrix stored as (N, K) is given as w.transpose(0, 1).
-// Throws: invalid_argument for another rank; unsupported for another type.
+// Throws: invalid_argument for another rank; unsupported for another type, and for a w that is traced on an open tape.
 PackedWeights prepack(const Tensor& w);
 
 // y = activation(scale · (a · w) + bias) + residual, or 0 where a gate shuts it; a (…, K), w (K, N), y (…, N); any
@@ -49,12 +49,14 @@ PackedWeights prepack(const Tensor& w);
 // a and w are both f32 or both bf16. Sums are f32 and rounded once, at the end. An element's sum over k is taken in one
 // order for every number of rows and threads and for packed and plain w: a row has the same bits alone or in a batch.
 // K = 0 gives sums of 0; an axis of length 0 gives an empty result.
+// Gradient: of a, w, bias and residual, by products in the type of a; a gate has none. Saves its inputs. A product with
+// packed weights has no derivative.
 // Throws: invalid_argument, with the shapes, where they do not fit, or where w was packed on another rung than the one
 // in use; unsupported for other types.
 Tensor matmul(const Tensor& a, const Tensor& w, const MatmulOptions& options = {});
 Tensor matmul(const Tensor& a, const PackedWeights& w, const MatmulOptions& options = {});
 // The same, into y of the caller: contiguous, in memory that no operand shares. options.result is not read: y has a
-// type.
+// type. Throws: unsupported where an operand is traced on an open tape, too.
 void matmul_into(const Tensor& y, const Tensor& a, const Tensor& w, const MatmulOptions& options = {});
 
 }  // namespace mh

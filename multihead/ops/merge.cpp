@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "multihead/autograd/tape.h"
 #include "multihead/base/parallel.h"
 #include "multihead/ops/attention.h"
 #include "multihead/ops/attention_plan.h"
@@ -75,6 +76,13 @@ float joined_lse(const std::vector<Rows>& parts, int64_t n, std::vector<float>& 
   return static_cast<float>(top + std::log(sum));
 }
 
+// o and lse of every part, in turn.
+std::vector<Tensor> flat(const std::vector<AttentionResult>& parts) {
+  std::vector<Tensor> out;
+  for (const AttentionResult& part : parts) out.insert(out.end(), {part.o, part.lse});
+  return out;
+}
+
 constexpr int64_t kRowsPerTask = 64;
 
 template <class F>
@@ -131,7 +139,16 @@ AttentionResult merge(const std::vector<AttentionResult>& parts) {
   const Rows to(out);
   visit_float("merge", out.o.dtype(),
               [&]<class T>() { for_each_row(to.count, [&](int64_t n) { merge_row<T>(in, to, n); }); });
-  return out;
+
+  const std::vector<Tensor> inputs = flat(parts);
+  if (!recording(inputs)) return out;
+  std::vector<AttentionResult> saved;
+  for (const AttentionResult& part : parts) saved.push_back({part.o.detach(), part.lse.detach()});
+  const std::vector<Tensor> ys = record("merge", {out.o, out.lse}, inputs, [saved, out](const std::vector<Tensor>& d) {
+    const Tensor d_o = d[0] ? d[0].contiguous() : zeros(out.o.shape(), out.o.dtype());
+    return flat(merge_backward(saved, out, {d_o, d[1]}));
+  });
+  return {ys[0], ys[1]};
 }
 
 std::vector<AttentionResult> merge_backward(const std::vector<AttentionResult>& parts, const AttentionResult& joined,
@@ -152,6 +169,11 @@ std::vector<AttentionResult> merge_backward(const std::vector<AttentionResult>& 
   visit_float("merge_backward", joined.o.dtype(), [&]<class T>() {
     for_each_row(whole.count, [&](int64_t n) { merge_row_backward<T>(in, whole, grad, d_lse, to, n); });
   });
+  const std::vector<Tensor> inputs = flat(all);
+  for (AttentionResult& each : out) {
+    each.o = refuse_gradient("merge_backward", each.o, inputs);
+    each.lse = refuse_gradient("merge_backward", each.lse, inputs);
+  }
   return out;
 }
 

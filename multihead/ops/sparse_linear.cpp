@@ -22,6 +22,7 @@ Tensor dense_rows(const Tensor& t) { return !t || t.stride(-1) == 1 ? t : t.cont
 SparseWeights prepack_sparse(const Tensor& w) {
   check(w.rank() == 2, "prepack_sparse: w has rank {}; expected 2, (N, K); w is {}", w.rank(), w.shape());
   check_type("w", w);
+  refuse_traced("prepack_sparse", {w});
 
   constexpr int64_t kPanel = kernels::kSparsePanel;
   SparseWeights out;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "multihead/autograd/tape.h"
 #include "multihead/kernels/cpu/dispatch.h"
 #include "multihead/ops/rows.h"
 
@@ -21,6 +22,18 @@ void check_f32(std::string_view op, std::string_view what, const Tensor& x) {
     fail(ErrorKind::unsupported, "{}: {} has elements of type {}; expected f32", op, what, name(x.dtype()));
 }
 
+void check_options(const AdamwOptions& o) {
+  const auto is_size = [](float x) { return x >= 0 && std::isfinite(x); };
+  const auto is_share = [](float x) { return x >= 0 && x < 1; };
+  check(o.step >= 1, "adamw: step is {}; expected 1 or more", o.step);
+  check(is_share(o.beta1) && is_share(o.beta2), "adamw: the betas are {} and {}; expected both in [0, 1)", o.beta1,
+        o.beta2);
+  check(is_size(o.rate) && is_size(o.eps) && is_size(o.decay),
+        "adamw: rate {}, eps {} and decay {}; expected finite numbers, 0 or more", o.rate, o.eps, o.decay);
+  check(std::isfinite(o.gradient_scale), "adamw: the gradient's scale is {}; expected a finite number",
+        o.gradient_scale);
+}
+
 }  // namespace
 
 void adamw(const AdamwState& state, const Tensor& g, const AdamwOptions& options) {
@@ -36,7 +49,8 @@ void adamw(const AdamwState& state, const Tensor& g, const AdamwOptions& options
     if (state.copy.dtype() != DType::bf16)
       fail(ErrorKind::unsupported, "adamw: copy has elements of type {}; expected bf16", name(state.copy.dtype()));
   }
-  check(options.step >= 1, "adamw: step is {}; expected 1 or more", options.step);
+  check_options(options);
+  refuse_traced("adamw", {state.w, state.m, state.v, g});
 
   const Tensor gradient = detail::dense(g);
   const auto step = static_cast<double>(options.step);
@@ -59,6 +73,7 @@ void adamw(const AdamwState& state, const Tensor& g, const AdamwOptions& options
 
 double sum_of_squares(const Tensor& x) {
   detail::check_float("sum_of_squares", "x", x);
+  refuse_traced("sum_of_squares", {x});
   const Tensor from = detail::dense(x);
   double sum = 0;
   kernels::cpu().sum_of_squares({.x = from.view().data, .x_type = x.dtype(), .count = x.count(), .sum = &sum});
@@ -70,6 +85,7 @@ void lerp(const Tensor& y, const Tensor& x, float part) {
   check_f32("lerp", "x", x);
   check_place("lerp", "y", y, y.shape());
   check(x.shape() == y.shape(), "lerp: x has another shape than y; y is {}, x is {}", y.shape(), x.shape());
+  refuse_traced("lerp", {y, x});
   const Tensor from = detail::dense(x);
   kernels::cpu().lerp({.y = y.data<float>(), .x = from.data<float>(), .count = y.count(), .part = part});
 }
@@ -80,6 +96,7 @@ void accumulate(const Tensor& y, const Tensor& x) {
   detail::check_types("accumulate", x.dtype(), y.dtype());
   check_place("accumulate", "y", y, y.shape());
   check(x.shape() == y.shape(), "accumulate: x has another shape than y; y is {}, x is {}", y.shape(), x.shape());
+  refuse_traced("accumulate", {y, x});
   const Tensor from = detail::dense(x);
   kernels::cpu().accumulate(
       {.x = from.view().data, .x_type = x.dtype(), .y = y.view().data, .y_type = y.dtype(), .count = y.count()});

@@ -1,4 +1,5 @@
-// What an optimiser does to its tensors, in place: one pass over memory each. None of it is recorded.
+// What an optimiser does to its tensors, in place: one pass over memory each. None of it is recorded: what
+// is traced on an open tape is refused (unsupported).
 #pragma once
 
 #include "multihead/tensor/tensor.h"
@@ -20,8 +21,8 @@ struct AdamwOptions {
 // With g' = gradient_scale · g:  m = beta1 · m + (1 - beta1) · g'   v = beta2 · v + (1 - beta2) · g'²
 //   w = w · (1 - rate · decay) - rate · (m / (1 - beta1^step)) / (√(v / (1 - beta2^step)) + eps)
 // g has the shape of w; f32, bf16 or f16.
-// Throws: invalid_argument, with the shapes, where they differ, are not contiguous, or step < 1; unsupported for other
-// types.
+// Throws: invalid_argument, with the shapes, where they differ or are not contiguous, for step < 1, betas outside [0,
+// 1) and rates that are negative or not finite; unsupported for other types.
 void adamw(const AdamwState& state, const Tensor& g, const AdamwOptions& options);
 
 // Σ x² in f64, in an order of sizes alone. Throws: unsupported for other types than f32, bf16, f16.

@@ -7,6 +7,8 @@
 #include <numbers>
 #include <utility>
 
+#include "multihead/base/error.h"
+
 namespace mh {
 
 namespace {
@@ -33,6 +35,9 @@ std::string_view name(ScheduleKind kind) {
 }
 
 double Schedule::at(int64_t s) const {
+  check(rate >= 0 && std::isfinite(rate), "schedule: the rate is {}; expected a finite number, 0 or more", rate);
+  check(warmup >= 0 && steps >= 0, "schedule: {} steps, {} of them warm-up; expected 0 or more of each", steps, warmup);
+  check(s >= 0, "schedule: step {} is asked for; expected 0 or more", s);
   const auto step = static_cast<double>(s);
   if (s < warmup) return rate * (step + 1) / static_cast<double>(warmup);
   const auto rest = static_cast<double>(std::max<int64_t>(1, steps - warmup));

@@ -11,7 +11,8 @@ namespace mh {
 //   constant  rate
 //   linear    rate · (1 - progress), progress from 0 to 1 over the steps after the warm-up
 //   cosine    rate · (1 + cos(π · progress)) / 2
-//   paper     rate · √(warmup / (s + 1)): "Attention is all you need" with its rate at the peak
+//   paper     rate · √(warmup / (s + 1)): "Attention is all you need" with its rate at the peak; a warm-up of 0 counts
+//             as 1
 enum class ScheduleKind { constant, linear, cosine, paper };
 std::optional<ScheduleKind> schedule_named(std::string_view name);
 std::string_view name(ScheduleKind kind);
@@ -21,7 +22,8 @@ struct Schedule {
   double rate = 1e-3;
   int64_t warmup = 1000, steps = 1;
 
-  // Of step s, counted from 0.
+  // Of step s, counted from 0. Throws: invalid_argument where the rate is negative or not finite, or a number of steps
+  // is negative.
   double at(int64_t s) const;
 };
 

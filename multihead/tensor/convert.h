@@ -9,7 +9,8 @@
 namespace mh {
 
 // Floats round once, to nearest even. To an integer a float is cut towards zero and kept within the range, NaN gives 0;
-// between integers the low bits stay. To bool: whether it is not 0 (NaN is not).
+// between integers the low bits stay
+// (Tensor::copy_from has seen that they are all). To bool: whether it is not 0 (NaN is not).
 template <class To, class From>
 To convert(From value) {
   constexpr bool kFromHalf = std::is_same_v<From, bf16> || std::is_same_v<From, f16>;

@@ -1,6 +1,7 @@
 // Copies of a tensor's elements, in the same type or another.
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "multihead/base/parallel.h"
 #include "multihead/tensor/convert.h"
@@ -53,6 +54,25 @@ void copy_rows(const View& to, const View& from) {
   });
 }
 
+template <class T>
+constexpr bool is_number = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+
+template <class To, class From>
+void check_range(const View& from) {
+  if constexpr (is_number<To> && is_number<From> && !std::is_same_v<To, From>) {
+    constexpr int64_t low = std::numeric_limits<To>::min(), high = std::numeric_limits<To>::max();
+    const int last = from.rank - 1;
+    int64_t rows = 1;
+    for (int axis = 0; axis < last; ++axis) rows *= from.size[axis];
+    for (int64_t n = 0; n < rows * from.size[last]; ++n) {
+      const int64_t row = n / from.size[last], column = n % from.size[last];
+      const auto value = static_cast<int64_t>(from.as<From>()[row_offset(from, row) + column * from.stride[last]]);
+      check(value >= low && value <= high, "copy_from: element {} is {}; expected {} to {}, as {} holds", n, value, low,
+            high, name(dtype_of<To>()));
+    }
+  }
+}
+
 // As one row where both are dense; rank 1 at least.
 void flatten(View& to, View& from, const Tensor& a, const Tensor& b) {
   if (to.rank > 0 && !(a.is_contiguous() && b.is_contiguous())) return;
@@ -75,7 +95,12 @@ void Tensor::copy_from(const Tensor& other) const {
   if (overlaps(*this, other)) return copy_from(other.clone());
   View to = view_, from = other.view_;
   flatten(to, from, *this, other);
-  visit_any(to.dtype, [&]<class To>() { visit_any(from.dtype, [&]<class From>() { copy_rows<To, From>(to, from); }); });
+  visit_any(to.dtype, [&]<class To>() {
+    visit_any(from.dtype, [&]<class From>() {
+      check_range<To, From>(from);
+      copy_rows<To, From>(to, from);
+    });
+  });
 }
 
 Tensor Tensor::clone() const {

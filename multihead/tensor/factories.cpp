@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "multihead/base/checked_math.h"
+#include "multihead/base/out_of_memory.h"
 #include "multihead/base/parallel.h"
 #include "multihead/base/random.h"
 #include "multihead/tensor/convert.h"
@@ -50,7 +51,13 @@ View dense_view(void* data, const Shape& shape, DType dtype) {
 }
 
 Tensor empty(const Shape& shape, DType dtype) {
-  auto storage = std::make_shared<Storage>(static_cast<size_t>(bytes_of("empty", shape, dtype)));
+  const auto bytes = static_cast<size_t>(bytes_of("empty", shape, dtype));
+  std::shared_ptr<Storage> storage;
+  try {
+    storage = std::make_shared<Storage>(bytes);
+  } catch (const OutOfMemory&) {
+    throw OutOfMemory("empty", bytes, fmt::format("{} {}", name(dtype), shape));
+  }
   void* data = storage->data;
   return {std::move(storage), dense_view(data, shape, dtype)};
 }

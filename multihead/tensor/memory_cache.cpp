@@ -7,10 +7,10 @@
 #include <array>
 #include <bit>
 #include <mutex>
-#include <new>
 #include <vector>
 
 #include "multihead/base/memory.h"
+#include "multihead/base/out_of_memory.h"
 
 namespace mh {
 
@@ -56,23 +56,27 @@ class Cache {
     {
       const std::lock_guard lock(mutex_);
       use_.in_use += static_cast<int64_t>(c.bytes);
-      use_.peak = std::max(use_.peak, use_.in_use);
       asked_[c.index] = ++requests_;
       std::vector<void*>& ready = ready_[c.index];
       if (!ready.empty()) {
         void* data = ready.back();
         ready.pop_back();
         use_.kept -= static_cast<int64_t>(c.bytes);
+        use_.peak = std::max(use_.peak, use_.in_use);
         return data;
       }
     }
+    void* data = nullptr;
     try {
-      return fresh(c.bytes);
+      data = fresh(c.bytes);
     } catch (...) {
       const std::lock_guard lock(mutex_);
       use_.in_use -= static_cast<int64_t>(c.bytes);
       throw;
     }
+    const std::lock_guard lock(mutex_);
+    use_.peak = std::max(use_.peak, use_.in_use);
+    return data;
   }
 
   void give(void* data, size_t bytes) {
@@ -106,7 +110,7 @@ class Cache {
   void* fresh(size_t bytes) {
     try {
       return allocate_bytes(bytes);
-    } catch (const std::bad_alloc&) {
+    } catch (const OutOfMemory&) {
       release();
       return allocate_bytes(bytes);
     }

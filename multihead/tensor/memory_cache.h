@@ -8,7 +8,7 @@
 namespace mh {
 
 // As allocate_bytes (base/memory.h), from what is kept where a block of the size class lies ready. Classes are an
-// eighth of a power of two apart: at most an eighth of a block is unused. Throws: std::bad_alloc, after giving back all
+// eighth of a power of two apart: at most an eighth of a block is unused. Throws: OutOfMemory, after giving back all
 // that is kept and trying again.
 void* take_bytes(size_t bytes);
 // Keeps the block, or gives it back to the system where blocks in use and kept would come to more than 5/4 of the most

@@ -9,7 +9,7 @@
 namespace mh {
 
 struct Storage {
-  // Owned and uninitialised. Throws: std::bad_alloc.
+  // Owned and uninitialised. Throws: OutOfMemory.
   explicit Storage(size_t size) : data(take_bytes(size)), bytes(size), owned(true) {}
   // The caller's.
   explicit Storage(void* theirs) : data(theirs), bytes(0), owned(false) {}

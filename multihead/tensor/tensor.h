@@ -67,10 +67,11 @@ class Tensor {
   Tensor contiguous() const;
   Tensor clone() const;
   // Copy in another element type (itself where it is that already). Floats round once, to nearest even; to an integer
-  // they are cut towards zero and kept within its range.
+  // they are cut towards zero and kept within its range. Throws: invalid_argument where an integer does not fit into a
+  // narrower type of integers.
   Tensor to(DType dtype) const;
-  // Every element, in this tensor's type; the two may share memory. Throws: invalid_argument where the shapes differ or
-  // two elements here share memory.
+  // Every element, in this tensor's type; the two may share memory. Throws: invalid_argument where the shapes differ,
+  // two elements here share memory, or an integer does not fit this tensor's type; nothing is written then.
   void copy_from(const Tensor& other) const;
 
  private:
@@ -82,7 +83,7 @@ class Tensor {
   uint64_t trace_ = 0;
 };
 
-// Throws: invalid_argument for a negative size or one whose bytes overflow; std::bad_alloc.
+// Throws: invalid_argument for a negative size or one whose bytes overflow; OutOfMemory, with the bytes.
 Tensor empty(const Shape& shape, DType dtype = DType::f32);
 Tensor zeros(const Shape& shape, DType dtype = DType::f32);
 Tensor full(const Shape& shape, double value, DType dtype = DType::f32);

@@ -1,14 +1,10 @@
 // The handle others hold: checks, files, and the doors to the state behind it.
 #include "multihead/text/tokenizer.h"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-
 #include "multihead/base/error.h"
+#include "multihead/base/printable.h"
+#include "multihead/io/durable_file.h"
+#include "multihead/io/file_bytes.h"
 #include "multihead/text/tokenizer_state.h"
 
 namespace mh {
@@ -17,17 +13,10 @@ namespace {
 constexpr size_t kLargestFile = size_t{1} << 30;
 
 std::string read_file(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "rb");
-  if (!file) fail(ErrorKind::io, "tokenizer: cannot open '{}': {}", path, std::strerror(errno));
-  std::string out;
-  char part[1 << 16];
-  size_t count = 0;
-  while ((count = std::fread(part, 1, sizeof part, file)) > 0 && out.size() <= kLargestFile) out.append(part, count);
-  const int error = std::ferror(file) ? errno : 0;
-  std::fclose(file);
-  if (error) fail(ErrorKind::io, "tokenizer: cannot read '{}': {}", path, std::strerror(error));
-  check(out.size() <= kLargestFile, "tokenizer: '{}' is larger than 1 GiB; expected a tokenizer.json", path);
-  return out;
+  const detail::FileBytes file = detail::map_file(path);
+  check(file.bytes.size() <= kLargestFile, "tokenizer {} is larger than 1 GiB; expected a tokenizer.json",
+        printable_path(path));
+  return {reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()};
 }
 
 }  // namespace
@@ -38,7 +27,7 @@ const detail::TokenizerState& Tokenizer::state(std::string_view op) const {
 }
 
 Tokenizer Tokenizer::load(const std::string& path) {
-  return parse(read_file(path), fmt::format("tokenizer '{}'", path));
+  return parse(read_file(path), fmt::format("tokenizer {}", printable_path(path)));
 }
 
 Tokenizer Tokenizer::parse(std::string_view json, const std::string& name) {
@@ -47,30 +36,7 @@ Tokenizer Tokenizer::parse(std::string_view json, const std::string& name) {
 
 std::string Tokenizer::json() const { return detail::write_tokenizer_json(state("json").spec); }
 
-void Tokenizer::save(const std::string& path) const {
-  const std::string text = json();
-  std::error_code none;
-  const std::filesystem::file_status there = std::filesystem::status(path, none);
-  // A file renamed over a pipe or /dev/null would take its place.
-  const bool device = std::filesystem::exists(there) && !std::filesystem::is_regular_file(there);
-  const std::string part = device ? path : path + ".part";
-  std::ofstream file(part, std::ios::binary | std::ios::trunc);
-  if (!file) fail(ErrorKind::io, "tokenizer: cannot write '{}': {}", part, std::strerror(errno));
-  file << text;
-  file.close();
-  std::error_code error;
-  if (!file) {
-    const int cause = errno;
-    if (!device) std::filesystem::remove(part, error);
-    fail(ErrorKind::io, "tokenizer: cannot write '{}': {}", path, std::strerror(cause));
-  }
-  if (device) return;
-  std::filesystem::rename(part, path, error);
-  if (!error) return;
-  std::error_code ignored;
-  std::filesystem::remove(part, ignored);
-  fail(ErrorKind::io, "tokenizer: cannot replace '{}': {}", path, error.message());
-}
+void Tokenizer::save(const std::string& path) const { write_durably(path, json()); }
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
   std::vector<int32_t> out;

@@ -46,8 +46,8 @@ class Tokenizer {
   static Tokenizer load(const std::string& path);
   static Tokenizer parse(std::string_view json, const std::string& name);  // `name` stands in the errors
 
-  // The file, byte for byte as Hugging Face's `tokenizers` would write it. `save` replaces what was at `path` only once
-  // all is written. Throws: io.
+  // The file, byte for byte as Hugging Face's `tokenizers` would write it. `save` writes it durably (durable_file.h).
+  // Throws: io.
   std::string json() const;
   void save(const std::string& path) const;
 

@@ -26,7 +26,7 @@ std::string whole_utf8(std::string_view text) {
     const size_t start = at;
     UChar32 c = 0;
     U8_NEXT(text.data(), at, text.size(), c);
-    out += c < 0 ? std::string_view("\uFFFD") : text.substr(start, at - start);
+    if (c >= 0) out += text.substr(start, at - start);
   }
   return out;
 }

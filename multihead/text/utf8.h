@@ -12,8 +12,8 @@ namespace mh {
 // forms, surrogates and values past U+10FFFF are not.
 std::optional<size_t> utf8_error(std::string_view text);
 
-// The text with U+FFFD in place of what is not well-formed: one for each byte that begins nothing, and one for each
-// character that breaks off, as in Python's errors="replace".
+// The text without the bytes that are not well-formed, as Python's errors="ignore" leaves it: a model that writes half
+// a character has written nothing.
 std::string whole_utf8(std::string_view text);
 
 }  // namespace mh

@@ -172,18 +172,22 @@ TrainConfig parse_config(std::string_view toml, const std::string& name) {
   return config;
 }
 
+void override_config(TrainConfig& config, const std::vector<std::string>& overrides) {
+  for (const std::string& each : overrides) put_override(config, each);
+}
+
 TrainConfig read_config(const std::string& path, const std::vector<std::string>& overrides) {
   const detail::FileBytes file = detail::read_file(path);
   TrainConfig config = parse_config({reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()}, path);
   put_environment(config);
-  for (const std::string& each : overrides) put_override(config, each);
+  override_config(config, overrides);
   if (config.data.max_length == 0) config.data.max_length = config.model.max_length;
   check_config(config);
   return config;
 }
 
 void check_config(const TrainConfig& config) {
-  const auto& [model, tokenizer, data, optimizer, train] = config;
+  const auto& [model, start, tokenizer, data, optimizer, train] = config;
   check(!data.train.empty(), "config: data.train is not given; expected the file of the training pairs");
   check(!train.output.empty(), "config: train.output is not given; expected the folder for the model");
   check(model.width % model.heads == 0, "config: model.width {} is no multiple of model.heads {}", model.width,
@@ -196,8 +200,10 @@ void check_config(const TrainConfig& config) {
   check(!data.train_target.empty() || data.source_column != data.target_column,
         "config: data.source_column and data.target_column are both {}; expected two columns", data.source_column);
   check(data.valid_target.empty() || !data.valid.empty(), "config: data.valid_target is given without data.valid");
-  check(train.patience == 0 || !data.valid.empty(),
-        "config: train.patience is {}, and there is no data.valid to judge by", train.patience);
+  check(data.valid.empty() || data.hold_out == 0,
+        "config: data.hold_out is {}, and data.valid names a file; expected one of the two", data.hold_out);
+  check(train.patience == 0 || data.validates(), "config: train.patience is {}, and there is no data.valid to judge by",
+        train.patience);
   check(optimizer.schedule != ScheduleKind::paper || optimizer.warmup > 0,
         "config: the paper's schedule needs a warm-up; optimizer.warmup is 0");
 }

@@ -23,9 +23,12 @@ struct TokenizerConfig {
 struct DataConfig {
   std::string train{}, train_target{};  // a TSV file; or, with a target, two files whose lines belong together
   std::string valid{}, valid_target{};
+  int64_t hold_out = 0;  // pairs of train to validate with where `valid` is empty
   int64_t source_column = 1, target_column = 2;
   int64_t tokens_per_batch = 4096, window = 65536;
   int64_t max_length = 0;  // 0: model.max_length
+
+  bool validates() const { return !valid.empty() || hold_out > 0; }
 };
 
 struct OptimizerConfig {
@@ -43,12 +46,17 @@ struct RunConfig {
   double label_smoothing = 0.1;
   int64_t accumulate = 1;
   double ema = 0;
-  int64_t validate_every = 0, save_every = 500, keep = 2, patience = 0;
+  int64_t validate_every = 0, save_every = 500, keep = 2, patience = 0, give_up_after = 20;
   int64_t threads = 0;
+};
+
+struct StartConfig {
+  std::string from{};  // key model.from: the folder or file of a model whose weights training starts from
 };
 
 struct TrainConfig {
   TransformerConfig model{.vocabulary = 0};  // 0: as many as the tokenizer has
+  StartConfig start{};
   TokenizerConfig tokenizer{};
   DataConfig data{};
   OptimizerConfig optimizer{};
@@ -60,6 +68,9 @@ struct TrainConfig {
 // read; invalid_argument, with file and line, where it is no TOML, for a key that does not exist (naming the nearest),
 // a value of another type or outside its range; and as check_config.
 TrainConfig read_config(const std::string& path, const std::vector<std::string>& overrides = {});
+
+// Puts "model.width=512", … over the config. Throws: as read_config for its overrides.
+void override_config(TrainConfig& config, const std::vector<std::string>& overrides);
 
 // The text of a file alone over the defaults, for configs that were saved beside a model: neither the environment nor
 // check_config has a say. `name` stands in the sentences. Throws: as read_config.

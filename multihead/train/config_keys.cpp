@@ -151,6 +151,9 @@ void add_model(std::vector<ConfigKey>& keys) {
                   .doc = "What is trained: the encoder-decoder Transformer.",
                   .take = [](TrainConfig&, const ConfigValue& value) { return value == ConfigValue("transformer"); },
                   .value = [](const TrainConfig&) { return ConfigValue("transformer"); }});
+  Section<StartConfig>(keys, "model", &TrainConfig::start)
+      .text("from", &StartConfig::from,
+            "The folder of a model, or its file, whose weights training starts from; empty: fresh weights.");
   Section<M> model(keys, "model", &TrainConfig::model);
   model.integer("vocabulary", &M::vocabulary, {0, 10 * kMillion},
                 "Tokens the model knows; 0: as many as the tokenizer has.");
@@ -202,6 +205,8 @@ void add_data(std::vector<ConfigKey>& keys) {
             "The target sentences, line by line those of train; empty: train is TSV.");
   data.text("valid", &D::valid, "The validation pairs, as train; empty: no validation.");
   data.text("valid_target", &D::valid_target, "The target sentences of valid, as train_target.");
+  data.integer("hold_out", &D::hold_out, {0, 10 * kMillion},
+               "Pairs of train kept for validation where valid is empty, all of a source together; 0: none.");
   data.integer("source_column", &D::source_column, {1, 1000}, "Column of the source sentence in a TSV file.");
   data.integer("target_column", &D::target_column, {1, 1000}, "Column of the target sentence in a TSV file.");
   data.integer("tokens_per_batch", &D::tokens_per_batch, {1, 10 * kMillion},
@@ -209,7 +214,7 @@ void add_data(std::vector<ConfigKey>& keys) {
   data.integer("window", &D::window, {1},
                "Pairs that are sorted by length together, so that those of a batch are of like length.");
   data.integer("max_length", &D::max_length, {0, kMillion},
-               "Pairs with more tokens on a side, its end included, are left out; 0: model.max_length.");
+               "Pairs with more tokens on a side, its end included, are skipped; 0: model.max_length.");
 }
 
 void add_optimizer(std::vector<ConfigKey>& keys) {
@@ -248,13 +253,16 @@ void add_train(std::vector<ConfigKey>& keys) {
                "Share of the target's probability spread over all tokens.");
   train.integer("accumulate", &R::accumulate, {1, kMillion}, "Batches whose gradients make one step.");
   train.number("ema", &R::ema, kProbability,
-               "Decay of a running mean of the weights, which is then validated and shipped; 0: none is kept.");
+               "Decay of a running mean of the weights; it is shipped where it validates better than the weights, or "
+               "where there is no validation; 0: none is kept.");
   train.integer("validate_every", &R::validate_every, {0, kMillion * 1000},
                 "Steps between validations; 0: after every epoch.");
   train.integer("save_every", &R::save_every, {1, kMillion * 1000}, "Steps between checkpoints.");
   train.integer("keep", &R::keep, {1, 1000}, "Newest checkpoints that are kept; the best one is kept beside them.");
   train.integer("patience", &R::patience, {0, kMillion},
                 "Validations without a better loss after which training stops; 0: it never stops early.");
+  train.integer("give_up_after", &R::give_up_after, {0, kMillion},
+                "Steps in a row without finite gradients after which training stops as diverged; 0: it never does.");
   train.integer("threads", &R::threads, {0, 1024}, "Threads to compute with; 0: MH_THREADS, or every CPU there is.");
 }
 

@@ -18,21 +18,39 @@ and a value that does not fit are refused, with the line. Paths count from the f
 configuration a run used, every key with its value, lies beside its model as `config.toml`.
 
 ## Files of sentence pairs
-Lines of UTF-8 that end with `\n` or `\r\n`, in one of two forms: TSV, where source and target are two columns of a line
-and further columns are not read; or two files whose lines belong together. What is wrong with a line is dealt with by one
-rule each:
+Lines of UTF-8 that end with `\n` or `\r\n`, in one of two forms: TSV, where source and target are two columns of a line;
+or two files whose lines belong together. Files compressed with gzip or xz are read as they are, told by their content;
+other compressions, UTF-16 and UTF-32 are refused by name. A UTF-8 byte order mark is skipped. What is wrong with a line is
+handled by one rule each:
 
 | a line | what happens |
 |---|---|
-| with an empty side, or nothing but white space on it | left out, counted, said |
-| with a side that is not UTF-8 | left out, counted, said |
-| of more than 65536 bytes | left out, counted, said |
-| with more than `data.max_length` tokens on a side | left out, counted, said |
+| with an empty side, or nothing but white space on it | skipped, counted, reported |
+| with a side that is not UTF-8 | skipped, counted, reported |
+| of more than 65536 bytes | skipped, counted, reported |
+| with more than `data.max_length` tokens on a side | skipped, counted, reported |
+| with more columns than those that are read | read, counted, reported |
 | without a column that is to be read | refused, with its number |
+
+No encoding is guessed, and no character is put in place of a broken byte: `multihead translate`, `eval` and `tokenizer
+train` skip and report lines that are not UTF-8 too (`translate` writes an empty line for one). `iconv -f WINDOWS-1252 -t
+UTF-8` converts an older Western European file.
 
 An empty file, a file without a pair that is left, and two files with different numbers of lines are refused. Nothing is
 changed in the files, and nothing made from them is kept outside `train.output`. `multihead train CONFIG.toml --check`
 reads it all, tries one step and writes nothing.
+
+## Going on from a model
+`model.from` names the folder of a model that this program trained (or its `.safetensors` file, with `tokenizer.json` beside
+it); training starts from its weights, with the optimiser and the schedule from their beginning. Its tokenizer is used too:
+`tokenizer.path` is left empty, or names the same one. The other keys of `[model]` are those of the model: start from the
+`config.toml` beside it. To go on from the model that comes with the project, with your own pairs:
+
+```
+multihead train models/en-de/config.toml --set model.from=models/en-de --set data.train=mine.tsv \
+  --set data.valid=my-valid.tsv --set optimizer.learning_rate=1e-4 --set train.epochs=5 --set train.output=models/mine
+```
+`--resume` is different: it continues an interrupted run in its own folder, moments and position included.
 )";
 
 std::string quoted(std::string_view text) {

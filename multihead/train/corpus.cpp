@@ -53,15 +53,16 @@ Dataset encode(const PairText& text, const Tokenizer& tokenizer, int64_t max_len
 Corpus read_corpus(const TrainConfig& config, const TrainEvents& events, const std::string& tokenizer) {
   const DataConfig& data = config.data;
   const int64_t max_length = data.max_length == 0 ? config.model.max_length : data.max_length;
-  const PairText train({data.train, data.train_target, data.source_column, data.target_column});
+  PairText train({data.train, data.train_target, data.source_column, data.target_column});
   Corpus out;
   if (!data.valid.empty())
     out.valid_text = PairText({data.valid, data.valid_target, data.source_column, data.target_column});
+  if (data.hold_out > 0) out.valid_text = train.hold_out(data.hold_out);
   const std::string& path = tokenizer.empty() ? config.tokenizer.path : tokenizer;
   out.tokenizer = path.empty() ? learn(config.tokenizer, train, events) : Tokenizer::load(path);
   check_tokenizer(out.tokenizer, config.model);
   out.train = encode(train, out.tokenizer, max_length, events);
-  if (!data.valid.empty()) out.valid = encode(out.valid_text, out.tokenizer, max_length, events);
+  if (data.validates()) out.valid = encode(out.valid_text, out.tokenizer, max_length, events);
   return out;
 }
 

@@ -12,12 +12,12 @@ namespace mh {
 struct Corpus {
   Tokenizer tokenizer{};
   Dataset train{};
-  Dataset valid{};        // empty where the config names none
+  Dataset valid{};        // empty where the config neither names nor holds out any
   PairText valid_text{};  // likewise
 };
 
 // Reads the files the config names, loads the tokenizer of `tokenizer`, else of config.tokenizer.path, else learns one
-// from both sides of the training pairs, and encodes. What was left out goes to on_message. Throws: as PairText,
+// from both sides of the training pairs, and encodes. What was skipped goes to on_message. Throws: as PairText,
 // Dataset, Tokenizer::load and train_bpe; invalid_argument where the tokenizer lacks the special tokens <pad>, <s>,
 // </s> under the ids the model gives them, or has not as many tokens as config.model.vocabulary says.
 Corpus read_corpus(const TrainConfig& config, const TrainEvents& events = {}, const std::string& tokenizer = {});

@@ -5,24 +5,14 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/parallel.h"
-#include "multihead/io/file_bytes.h"
 #include "multihead/io/hash.h"
-#include "multihead/text/utf8.h"
+#include "multihead/train/text_file.h"
 
 namespace mh {
 
 namespace {
 
 constexpr int64_t kPairsPerTask = 1024;
-
-// Takes the first line off `text`.
-std::string_view next_line(std::string_view& text) {
-  const size_t end = std::min(text.find('\n'), text.size());
-  std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  return line;
-}
 
 int64_t count_lines(std::string_view text) {
   return std::count(text.begin(), text.end(), '\n') + (!text.empty() && text.back() != '\n' ? 1 : 0);
@@ -46,6 +36,14 @@ std::string_view column_of(const PairReport& report, std::string_view line, int6
   return rest.substr(0, rest.find('\t'));
 }
 
+// FNV-1a, and the mixing of MurmurHash3's end: texts that differ in their last byte lie far apart.
+uint64_t source_key(std::string_view text) {
+  uint64_t key = 0xCBF29CE484222325;
+  for (const char c : text) key = (key ^ static_cast<unsigned char>(c)) * 0x100000001B3;
+  key = (key ^ (key >> 33)) * 0xFF51AFD7ED558CCD;
+  return key ^ (key >> 33);
+}
+
 void require_pairs(const PairReport& report) {
   check(report.lines > 0, "{}: empty; expected sentence pairs", report.name);
   std::vector<std::string> why = report.sentences();
@@ -58,13 +56,18 @@ std::vector<std::string> PairReport::sentences() const {
   std::vector<std::string> out;
   const auto say = [&](const Rule& rule, const std::string& why) {
     if (rule.count == 0) return;
-    out.push_back(fmt::format("{}: left out {} of {} lines ({}line {}): {}", name, rule.count, lines,
-                              rule.count == 1 ? "" : "the first is ", rule.first_line, why));
+    out.push_back(skipped_sentence(name, rule.count, lines, rule.first_line, why));
   };
   say(empty, "an empty side");
-  say(broken, "not UTF-8");
+  if (broken.count() > 0) out.push_back(broken.sentence(name, lines));
   say(long_line, fmt::format("more than {} bytes", kLongestLine));
   say(long_tokens, fmt::format("more than {} tokens on a side", max_length));
+  if (extra_columns.count > 0)
+    out.push_back(
+        fmt::format("{}: {} of {} lines have more than {} columns (the first is line {}); only columns {} and "
+                    "{} are read",
+                    name, extra_columns.count, lines, std::max(source_column, target_column), extra_columns.first_line,
+                    source_column, target_column));
   return out;
 }
 
@@ -74,17 +77,38 @@ PairText::PairText(const PairFiles& files) {
 }
 
 std::string_view PairText::open(const std::string& path) {
-  const detail::FileBytes file = detail::read_file(path);
+  const TextFile file = read_text(path);
   files_.push_back(file.keeper);
-  std::string_view text(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  return text;
+  return file.text;
+}
+
+PairText PairText::hold_out(int64_t pairs) {
+  check(pairs >= 1 && pairs <= size() / 2, "{}: {} pairs are to be held out; expected 1 to half of the {} there are",
+        report_.name, pairs, size());
+  std::vector<uint64_t> keys;
+  for (const Pair& pair : pairs_) keys.push_back(source_key(pair.source));
+  std::vector<uint64_t> sorted = keys;
+  const auto last = sorted.begin() + (pairs - 1);
+  std::nth_element(sorted.begin(), last, sorted.end());
+
+  PairText out;
+  out.files_ = files_;
+  out.report_.name = fmt::format("{} (held out)", report_.name);
+  out.report_.lines = report_.lines;
+  std::vector<Pair> kept;
+  for (size_t i = 0; i < pairs_.size(); ++i) (keys[i] <= *last ? out.pairs_ : kept).push_back(pairs_[i]);
+  pairs_ = std::move(kept);
+  report_.kept = size();
+  out.report_.kept = out.size();
+  check(size() > 0, "{}: nothing is left beside the {} pairs held out, which have one source", report_.name,
+        out.size());
+  return out;
 }
 
 void PairText::add(std::string_view source, std::string_view target, int64_t bytes) {
   if (bytes > kLongestLine) return count(report_.long_line, report_.lines);
   if (is_blank(source) || is_blank(target)) return count(report_.empty, report_.lines);
-  if (utf8_error(source) || utf8_error(target)) return count(report_.broken, report_.lines);
+  if (report_.broken.skips(source, report_.lines) || report_.broken.skips(target, report_.lines)) return;
   pairs_.push_back({source, target, report_.lines});
   ++report_.kept;
 }
@@ -93,11 +117,15 @@ void PairText::read_tsv(const PairFiles& files) {
   check(files.source_column >= 1 && files.target_column >= 1, "pairs: columns {} and {}; expected 1 or more",
         files.source_column, files.target_column);
   report_.name = files.source;
+  report_.source_column = files.source_column;
+  report_.target_column = files.target_column;
+  const auto columns = std::max(files.source_column, files.target_column);
   for (std::string_view text = open(files.source); !text.empty();) {
     const std::string_view line = next_line(text);
     ++report_.lines;
-    // No columns are looked for in a line that is left out anyway.
+    // No columns are looked for in a line that is skipped anyway.
     const bool skipped = is_blank(line) || static_cast<int64_t>(line.size()) > kLongestLine;
+    if (!skipped && std::count(line.begin(), line.end(), '\t') >= columns) count(report_.extra_columns, report_.lines);
     add(skipped ? "" : column_of(report_, line, files.source_column),
         skipped ? "" : column_of(report_, line, files.target_column), static_cast<int64_t>(line.size()));
   }

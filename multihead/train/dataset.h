@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "multihead/text/text_lines.h"
 #include "multihead/text/tokenizer.h"
 
 namespace mh {
@@ -16,37 +17,44 @@ namespace mh {
 struct PairFiles {
   std::string source{};
   std::string target{};                          // empty: `source` is TSV
-  int64_t source_column = 1, target_column = 2;  // of TSV, counted from 1; further columns are not read
+  int64_t source_column = 1, target_column = 2;  // of TSV, counted from 1; further columns are counted, not read
 };
 
-// What was left out, and why.
+// What was skipped, and why.
 struct PairReport {
   struct Rule {
     int64_t count = 0, first_line = 0;
   };
   std::string name{};  // of the file or files
   int64_t lines = 0, kept = 0;
-  Rule empty{};        // a side holds nothing but white space
-  Rule broken{};       // not UTF-8
+  Rule empty{};  // a side holds nothing but white space
+  BrokenLines broken{};
   Rule long_line{};    // more than kLongestLine bytes
   Rule long_tokens{};  // a side has more than max_length tokens
   int64_t max_length = 0;
+  Rule extra_columns{};  // lines of TSV with more columns than those that are read; they are kept
+  int64_t source_column = 0, target_column = 0;
 
-  // A sentence for every rule that left something out.
+  // A sentence for every rule that met something.
   std::vector<std::string> sentences() const;
 };
 
 // Text beyond this is no sentence, and one such line would take a tokenizer's training minutes.
 inline constexpr int64_t kLongestLine = 65536;
 
-// The pairs of a file as text. Lines end with \n or \r\n; a byte order mark at the beginning is passed over.
+// The pairs of a file as text, read by the rule of text_lines.h; gzip and xz are unpacked.
 class PairText {
  public:
   PairText() = default;
-  // Lines with an empty side, with a side that is not UTF-8 and of more than kLongestLine bytes are left out and
+  // Lines with an empty side, with a side that is not UTF-8 and of more than kLongestLine bytes are skipped and
   // counted. Throws: io where a file cannot be read; invalid_argument, with the line, where a column is missing, where
   // two files have not as many lines, and where no pair is left.
   explicit PairText(const PairFiles& files);
+
+  // Takes `pairs` pairs out, and those of the same sources with them, as a text of their own; both keep their order.
+  // Which ones follows from the sources alone, not from their places. Throws: invalid_argument where more than half
+  // would go.
+  PairText hold_out(int64_t pairs);
 
   int64_t size() const { return static_cast<int64_t>(pairs_.size()); }
   std::string_view source(int64_t pair) const { return pairs_[static_cast<size_t>(pair)].source; }
@@ -75,7 +83,7 @@ class PairText {
 class Dataset {
  public:
   Dataset() = default;
-  // Encodes on all threads. Pairs with more than `max_length` tokens on a side, its end included, are left out and
+  // Encodes on all threads. Pairs with more than `max_length` tokens on a side, its end included, are skipped and
   // counted. Throws: invalid_argument where no pair is left.
   Dataset(const PairText& text, const Tokenizer& tokenizer, int64_t max_length);
 

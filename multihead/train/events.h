@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace mh {
@@ -29,9 +30,11 @@ struct TrainStep {
 
 struct TrainValidation {
   int64_t step = 0;
-  double loss = 0, perplexity = 0;  // without smoothing, a target token
-  double bleu = 0, chrf = 0;        // 0 to 100; negative where nothing was translated
-  bool best = false;                // the lowest loss so far
+  double loss = 0, perplexity = 0;     // without smoothing, a target token
+  double bleu = 0, chrf = 0;           // 0 to 100; negative where nothing was translated
+  bool best = false;                   // the lowest loss so far
+  bool mean = false;                   // of the running mean of the weights, else of the weights themselves
+  std::optional<double> other_loss{};  // of the other of the two, which is worse
 };
 
 // Called on the thread that trains, never two at once; those that are empty are not called. What one throws ends the

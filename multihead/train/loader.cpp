@@ -5,6 +5,7 @@
 
 #include <numeric>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "multihead/base/parallel.h"
@@ -64,7 +65,12 @@ Loader::~Loader() { stop(); }
 PairBatch Loader::next() {
   if (!thread_.joinable()) {
     const SignalsBlocked blocked;
-    thread_ = std::thread([this, at = position_] { work(at); });
+    try {
+      thread_ = std::thread([this, at = position_] { work(at); });
+    } catch (const std::system_error& error) {
+      fail(ErrorKind::io, "Loader: no thread can be started to prepare batches ({}); expected memory and a thread to be left",
+           error.code().message());
+    }
     pthread_setname_np(thread_.native_handle(), "mh-loader");
   }
   std::unique_lock guard(lock_);

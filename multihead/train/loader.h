@@ -40,7 +40,7 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // Epoch after epoch, without end. Throws: std::bad_alloc.
+  // Epoch after epoch, without end. Throws: OutOfMemory.
   PairBatch next();
   Position position() const { return position_; }
   // The batches after it are those that a loader which came there by itself gives, bit for bit.

@@ -103,7 +103,8 @@ std::string line_of(double time, int64_t step, const Metrics& metrics) {
 
 }  // namespace
 
-// Appends whole pieces or nothing.
+// Appends whole pieces or nothing. Without a sync: a wait for the disk at every step would cost more than the last
+// lines are worth, which a machine that loses power may lose.
 class MetricsLog::File {
  public:
   explicit File(std::string path) : path_(std::move(path)), file_(::open(path_.c_str(), O_WRONLY | O_CLOEXEC)) {

@@ -26,11 +26,13 @@ NamedTensors below(const NamedTensors& all, std::string_view prefix) {
 
 }  // namespace
 
-Stepper::Stepper(const StepperOptions& options)
+Stepper::Stepper(const StepperOptions& options, const NamedTensors& start)
     : options_(options),
       store_(std::make_shared<ParamStore>(ParamStoreOptions{.seed = options.seed, .compute = options.compute})),
-      model_(std::make_unique<Transformer>(options.model, store_)),
-      optimiser_(std::make_unique<AdamW>(learned_of(*store_), options.optimiser)) {}
+      model_(std::make_unique<Transformer>(options.model, store_)) {
+  if (!start.empty()) store_->take(start);
+  optimiser_ = std::make_unique<AdamW>(learned_of(*store_), options.optimiser);
+}
 
 StepResult Stepper::step(const std::vector<PairBatch>& batches) {
   StepResult result{.rate = options_.schedule.at(steps_)};

@@ -32,7 +32,9 @@ struct StepResult {
 // never on the number of threads: a run that goes on from a saved state has the bits of one that never stopped.
 class Stepper {
  public:
-  explicit Stepper(const StepperOptions& options);
+  // With fresh weights, or those of `start`. Throws: invalid_argument where `start` lacks a parameter or has it with
+  // another shape.
+  explicit Stepper(const StepperOptions& options, const NamedTensors& start = {});
   // The gradients of several batches count as those of one batch with all their tokens.
   StepResult step(const std::vector<PairBatch>& batches);
 

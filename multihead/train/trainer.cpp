@@ -3,28 +3,26 @@
 
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <optional>
 
-#include "multihead/base/parallel.h"
 #include "multihead/io/checkpoint.h"
 #include "multihead/io/durable_file.h"
+#include "multihead/io/folder_lock.h"
 #include "multihead/models/model_file.h"
-#include "multihead/train/corpus.h"
-#include "multihead/train/loader.h"
+#include "multihead/train/memory_need.h"
 #include "multihead/train/metrics_log.h"
+#include "multihead/train/model_choice.h"
+#include "multihead/train/pace.h"
 #include "multihead/train/run_options.h"
-#include "multihead/train/stepper.h"
+#include "multihead/train/run_setup.h"
 #include "multihead/train/training_state.h"
-#include "multihead/train/validation.h"
 
 namespace mh {
 
 namespace {
 
 using detail::TrainingState;
-namespace fs = std::filesystem;
 
 constexpr int64_t kUnprofiled = 3;    // first steps: memory is new to them
 constexpr int64_t kTranslated = 500;  // sentences of a validation: enough for a BLEU that tells runs apart
@@ -40,20 +38,28 @@ void check_fits(const NamedTensors& saved, const NamedTensors& wanted, const std
   }
 }
 
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 class Run {
  public:
   explicit Run(const TrainRequest& request);
   TrainOutcome to_the_end();
 
  private:
+  void take_folder();
   void resume();
   void begin_folder();
   bool is_over() const;
+  bool has_diverged() const;
   void one_step();
-  void after_step();
-  void validate_now();
+  void report(const StepResult& result, int64_t epoch, double seconds);
+  void after_step(int64_t epoch);
+  void finish(bool stopped);
+  bool validate_now();
+  void ship(const detail::ModelChoice& choice);
   void save();
-  NamedTensors evaluated_weights() const;
   void say(const std::string& text) const {
     if (request_.events.on_message) request_.events.on_message(text);
   }
@@ -61,44 +67,44 @@ class Run {
   std::string model_path() const { return folder_ + "/model.safetensors"; }
 
   const TrainRequest& request_;
-  TrainConfig config_;
-  std::string folder_;
-  Corpus corpus_;
-  std::unique_ptr<Loader> loader_;
-  int64_t steps_ = 0;  // of the whole run
-  std::unique_ptr<Stepper> stepper_;
+  const detail::RunSetup setup_;
+  const TrainConfig& config_ = setup_.config;
+  const std::string folder_;
+  std::optional<FolderLock> lock_;
   std::unique_ptr<MetricsLog> log_;
   TrainingState state_;
-  int64_t saved_at_ = -1, validated_at_ = -1;
-  double rate_ = 0;  // target tokens a second, of late
+  detail::Pace pace_;
+  int64_t saved_at_ = -1;
+  int64_t skipped_ = 0;  // steps in a row whose gradients were not finite
   int64_t steps_here_ = 0, profiled_steps_ = 0;
   double profiled_seconds_ = 0;
 };
 
-Run::Run(const TrainRequest& request) : request_(request), config_(request.config), folder_(config_.train.output) {
-  check_config(config_);
-  if (config_.train.threads > 0) set_threads(static_cast<int>(config_.train.threads));
-  check_writable_folder(folder_);
-  const bool has_run = detail::holds_run(config_, request.resume);
-  corpus_ = read_corpus(config_, request.events, request.resume && has_run ? folder_ + "/tokenizer.json" : "");
-  config_.model.vocabulary = corpus_.tokenizer.size();
-  loader_ = std::make_unique<Loader>(corpus_.train, detail::loader_options(config_));
-  steps_ = detail::planned_steps(config_, *loader_);
-  stepper_ = std::make_unique<Stepper>(detail::stepper_options(config_, steps_));
+Run::Run(const TrainRequest& request) : request_(request), setup_(request), folder_(config_.train.output) {
   state_.config = to_toml(config_);
-  state_.data = corpus_.train.digest();
-  if (has_run) {
+  state_.data = setup_.corpus.train.digest();
+  state_.tokenizer = tokenizer_hash(setup_.corpus.tokenizer);
+  take_folder();
+  if (setup_.has_run) {
     resume();
   } else {
     begin_folder();
   }
-  log_ = std::make_unique<MetricsLog>(folder_, has_run ? std::optional(state_.steps) : std::nullopt);
+  log_ = std::make_unique<MetricsLog>(folder_, setup_.has_run ? std::optional(state_.steps) : std::nullopt);
+}
+
+// Another process may have trained here since the setup looked.
+void Run::take_folder() {
+  make_folder(folder_);
+  lock_.emplace(folder_);
+  check(detail::holds_run(config_, true) == setup_.has_run,
+        "train: another process trained into {} meanwhile; expected --resume to go on with it, or another train.output",
+        folder_);
 }
 
 void Run::begin_folder() {
-  make_folder(folder_);
   write_durably(folder_ + "/config.toml", state_.config);
-  write_durably(folder_ + "/tokenizer.json", corpus_.tokenizer.json());
+  write_durably(folder_ + "/tokenizer.json", setup_.corpus.tokenizer.json());
 }
 
 void Run::resume() {
@@ -107,135 +113,177 @@ void Run::resume() {
   for (const std::string& warning : warnings) say(warning);
   const TrainingState old = TrainingState::from_json(found->state, checkpoints());
   const auto changes = config_changes(parse_config(old.config, checkpoints()), config_);
-  check_fits(found->tensors, stepper_->state(), changes);
+  check_fits(found->tensors, setup_.stepper->state(), changes);
+  check(old.tokenizer.empty() || old.tokenizer == state_.tokenizer,
+        "train: {}/tokenizer.json is not the tokenizer that the run began with; expected its hash to be {}", folder_,
+        old.tokenizer);
   if (!changes.empty())
     say(fmt::format("train: this goes on otherwise than the run would have: {}", fmt::join(changes, ", ")));
   if (old.data != state_.data)
     say(fmt::format("train: {} does not hold the pairs that the run began with; it goes on with the new ones",
                     config_.data.train));
-  stepper_->restore(found->tensors, old.steps, old.updates);
-  loader_->seek(old.position);
-  const std::string config = state_.config, data = state_.data;
+  setup_.stepper->restore(found->tensors, old.steps, old.updates);
+  setup_.loader->seek(old.position);
+  const std::string config = state_.config, data = state_.data, tokenizer = state_.tokenizer;
   state_ = old;
   state_.config = config;
   state_.data = data;
+  state_.tokenizer = tokenizer;
   write_durably(folder_ + "/config.toml", state_.config);
   saved_at_ = state_.steps;
 }
 
 bool Run::is_over() const {
-  return state_.steps >= steps_ || (config_.train.patience > 0 && state_.worse >= config_.train.patience);
+  return state_.steps >= setup_.steps || (config_.train.patience > 0 && state_.worse >= config_.train.patience);
 }
+
+bool Run::has_diverged() const { return config_.train.give_up_after > 0 && skipped_ >= config_.train.give_up_after; }
 
 TrainOutcome Run::to_the_end() {
   const TrainEvents& events = request_.events;
   if (events.on_start) {
-    TrainStart start = detail::train_start(corpus_, *stepper_, steps_);
+    TrainStart start = detail::train_start(setup_.corpus, *setup_.stepper, setup_.steps);
     start.first_step = state_.steps;
     events.on_start(start);
   }
   bool stopped = false;
-  while (!is_over() && !stopped) {
+  while (!is_over() && !has_diverged() && !stopped) {
+    const int64_t epoch = state_.position.epoch;
     one_step();
-    after_step();
+    after_step(epoch);
     stopped = events.stop_requested && events.stop_requested();
   }
   std::vector<ProfileRow> profile;
   if (profiled_steps_ > 0) profile = stop_profile();
-  if (!stopped && validated_at_ != state_.steps) validate_now();
-  if (saved_at_ != state_.steps) save();
+  finish(stopped);
   return {.steps = state_.steps,
           .stopped = stopped && !is_over(),
           .best_validation = state_.best,
+          .mean_shipped = state_.mean_shipped,
           .folder = folder_,
           .profile = std::move(profile),
           .profiled_steps = profiled_steps_,
           .profiled_seconds = profiled_seconds_};
 }
 
+// However it ended, there is a model: the best so far, or what there is where none was judged.
+void Run::finish(bool stopped) {
+  const bool to_judge = !stopped && !has_diverged() && state_.validated_step != state_.steps;
+  if (to_judge && validate_now()) saved_at_ = -1;
+  if (state_.best_step == 0) {
+    if (const detail::ModelChoice newest = detail::newest_model(setup_); detail::is_finite(*newest.model))
+      ship(newest);
+    else
+      say("train: no model was written: some of its weights are not finite");
+  }
+  if (saved_at_ != state_.steps) save();
+  if (!has_diverged()) return;
+  const std::vector<std::string> kept = list_checkpoints(checkpoints());
+  fail(ErrorKind::invalid_argument,
+       "train: the run diverged: the gradients of the last {} steps, up to step {}, are not finite; try a lower "
+       "optimizer.learning_rate (it is {}), a longer optimizer.warmup (it is {}) or optimizer.clip = 1; {}",
+       skipped_, state_.steps, config_.optimizer.learning_rate, config_.optimizer.warmup,
+       kept.empty() ? "no checkpoint had been saved before"
+                    : fmt::format("the last good checkpoint is {}", kept.front()));
+}
+
 void Run::one_step() {
   if (request_.profile && steps_here_++ == kUnprofiled) start_profile();
-  const auto begin = std::chrono::steady_clock::now();
+  const double begin = seconds_now();
   std::vector<PairBatch> batches;
-  const int64_t epoch = loader_->position().epoch;
-  for (int64_t n = 0; n < config_.train.accumulate; ++n) batches.push_back(loader_->next());
-  const StepResult result = stepper_->step(batches);
-  state_.steps = stepper_->steps();
-  state_.updates = stepper_->optimiser().steps();
-  state_.position = loader_->position();
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const int64_t epoch = setup_.loader->position().epoch;
+  for (int64_t n = 0; n < config_.train.accumulate; ++n) batches.push_back(setup_.loader->next());
+  const StepResult result = setup_.stepper->step(batches);
+  state_.steps = setup_.stepper->steps();
+  state_.updates = setup_.stepper->optimiser().steps();
+  state_.position = setup_.loader->position();
+  const double end = seconds_now();
 
   if (steps_here_ > kUnprofiled) {
     ++profiled_steps_;
-    profiled_seconds_ += seconds;
+    profiled_seconds_ += end - begin;
   }
-  const double now = static_cast<double>(result.tokens) / seconds;
-  rate_ = rate_ == 0 ? now : rate_ + 0.05 * (now - rate_);
-  if (!std::isfinite(result.norm))
-    say(fmt::format("train: step {} had gradients that are not finite and was left out", state_.steps));
+  pace_.step(begin, end, result.tokens);
+  skipped_ = std::isfinite(result.norm) ? 0 : skipped_ + 1;
+  report(result, epoch, end - begin);
+}
+
+void Run::report(const StepResult& result, int64_t epoch, double seconds) {
+  if (skipped_ > 0) say(fmt::format("train: step {} had gradients that are not finite and was skipped", state_.steps));
   log_->write(state_.steps, {{"train/loss", result.loss},
                              {"train/nll", result.nll},
                              {"train/learning_rate", result.rate},
                              {"train/grad_norm", result.norm},
                              {"train/tokens", static_cast<double>(result.tokens)},
-                             {"train/tokens_per_second", now}});
+                             {"train/tokens_per_second", static_cast<double>(result.tokens) / seconds}});
   if (request_.events.on_step)
     request_.events.on_step({.step = state_.steps,
-                             .steps = steps_,
+                             .steps = setup_.steps,
                              .epoch = epoch + 1,
                              .loss = result.loss,
                              .learning_rate = result.rate,
                              .grad_norm = result.norm,
                              .tokens = result.tokens,
-                             .tokens_per_second = rate_,
-                             .seconds_left = static_cast<double>((steps_ - state_.steps) * result.tokens) / rate_});
+                             .tokens_per_second = pace_.tokens_per_second(),
+                             .seconds_left = pace_.seconds_left(setup_.steps - state_.steps)});
 }
 
-void Run::after_step() {
+// `epoch`: the one that the step began in.
+void Run::after_step(int64_t epoch) {
   const RunConfig& train = config_.train;
-  if (train.validate_every > 0 && state_.steps % train.validate_every == 0) validate_now();
-  if (train.save_every > 0 && state_.steps % train.save_every == 0) save();
+  const bool due = train.validate_every > 0 ? state_.steps % train.validate_every == 0 : state_.position.epoch > epoch;
+  const bool best = (due || state_.steps >= setup_.steps) && validate_now();
+  if (best || state_.steps % train.save_every == 0) save();
 }
 
-NamedTensors Run::evaluated_weights() const {
-  NamedTensors means = stepper_->optimiser().means();
-  return means.empty() ? stepper_->model().params().values() : means;
-}
-
-void Run::validate_now() {
-  validated_at_ = state_.steps;
-  Transformer model(config_.model, std::make_shared<ParamStore>(evaluated_weights()));
-  if (corpus_.valid.size() == 0) return save_transformer(model_path(), model);
-  const Validation v = validate(model, corpus_.tokenizer, corpus_.valid_text, corpus_.valid,
-                                {.tokens_per_batch = config_.data.tokens_per_batch, .sentences = kTranslated});
-  const bool best = state_.best_step == 0 || v.loss < state_.best;
-  state_.worse = best ? 0 : state_.worse + 1;
-  if (best) {
-    state_.best = v.loss;
-    state_.best_step = state_.steps;
-    save_transformer(model_path(), model);
+// Whether this is the best so far.
+bool Run::validate_now() {
+  state_.validated_step = state_.steps;
+  if (setup_.corpus.valid.size() == 0) {
+    ship(detail::newest_model(setup_));
+    return false;
   }
-  log_->write(
-      state_.steps,
-      {{"valid/loss", v.loss}, {"valid/perplexity", v.perplexity}, {"valid/bleu", v.bleu}, {"valid/chrf", v.chrf}});
+  const detail::ModelChoice choice = detail::better_model(setup_, kTranslated);
+  const Validation& v = choice.validation;
+  const bool best = state_.note_validation(v.loss);
+  if (best) ship(choice);
+  Metrics metrics{
+      {"valid/loss", v.loss}, {"valid/perplexity", v.perplexity}, {"valid/bleu", v.bleu}, {"valid/chrf", v.chrf}};
+  if (choice.other_loss) {
+    metrics.emplace_back("valid/loss_of_weights", choice.mean ? *choice.other_loss : v.loss);
+    metrics.emplace_back("valid/loss_of_mean", choice.mean ? v.loss : *choice.other_loss);
+  }
+  log_->write(state_.steps, metrics);
   if (request_.events.on_validation)
     request_.events.on_validation({.step = state_.steps,
                                    .loss = v.loss,
                                    .perplexity = v.perplexity,
                                    .bleu = v.bleu,
                                    .chrf = v.chrf,
-                                   .best = best});
+                                   .best = best,
+                                   .mean = choice.mean,
+                                   .other_loss = choice.other_loss});
+  return best;
 }
 
+void Run::ship(const detail::ModelChoice& choice) {
+  save_transformer(model_path(), *choice.model, {.tokenizer = setup_.corpus.tokenizer});
+  state_.mean_shipped = choice.mean;
+}
+
+// Not while gradients are not finite: the checkpoints from before are the good ones.
 void Run::save() {
-  save_checkpoint(checkpoints(), {.step = state_.steps, .tensors = stepper_->state(), .state = state_.to_json()},
-                  static_cast<int>(config_.train.keep));
+  if (skipped_ > 0) return;
+  save_checkpoint(checkpoints(), {.step = state_.steps, .tensors = setup_.stepper->state(), .state = state_.to_json()},
+                  static_cast<int>(config_.train.keep), state_.best_step);
   saved_at_ = state_.steps;
   if (request_.events.on_checkpoint) request_.events.on_checkpoint(list_checkpoints(checkpoints()).front());
 }
 
 }  // namespace
 
-TrainOutcome train(const TrainRequest& request) { return Run(request).to_the_end(); }
+TrainOutcome train(const TrainRequest& request) {
+  return detail::within_memory_of(request.config, [&] { return Run(request).to_the_end(); });
+}
 
 }  // namespace mh

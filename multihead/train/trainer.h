@@ -22,6 +22,7 @@ struct TrainOutcome {
   int64_t steps = 0;
   bool stopped = false;  // asked to stop before the end; a checkpoint was saved
   double best_validation = 0;
+  bool mean_shipped = false;  // model.safetensors is the running mean of the weights
   std::string folder;
   std::vector<ProfileRow> profile{};  // where it was asked for, with how many steps and seconds it covers
   int64_t profiled_steps = 0;
@@ -29,11 +30,13 @@ struct TrainOutcome {
 };
 
 // Trains and leaves in config.train.output: config.toml (resolved), tokenizer.json, checkpoints/, metrics.jsonl, event
-// files for TensorBoard, and model.safetensors, the weights with the best validation.
+// files for TensorBoard, and model.safetensors: the weights, or their running mean, with the best validation; where
+// none was made, the newest ones.
 //
 // A run that was stopped or killed and resumed ends with the bits of one that was not. Asked to stop, it saves and ends
-// after the step at hand.
-// Throws: invalid_argument, io; a folder that holds another run is refused unless `resume`.
+// after the step at hand. Throws: invalid_argument, io; a folder that holds another run is refused unless `resume`, and
+// one that another process trains into always; a model that cannot fit into memory before any of it is taken; a run
+// that diverged (train.give_up_after), after what it had is saved.
 TrainOutcome train(const TrainRequest& request);
 
 }  // namespace mh

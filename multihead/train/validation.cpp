@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "multihead/base/error.h"
 #include "multihead/decode/search.h"
 #include "multihead/train/bleu.h"
 #include "multihead/train/chrf.h"
@@ -48,7 +49,7 @@ Validation validate(Transformer& model, const Tokenizer& tokenizer, const PairTe
   out.loss = negative_log_likelihood(model, data, options);
   out.perplexity = std::exp(out.loss);
   const int64_t count = std::min(options.sentences, data.size());
-  if (count == 0) return out;
+  if (count == 0 || !std::isfinite(out.loss)) return out;  // such a model has no most likely token
 
   std::vector<std::vector<int32_t>> sources;
   std::vector<std::vector<std::string>> references;
@@ -57,8 +58,15 @@ Validation validate(Transformer& model, const Tokenizer& tokenizer, const PairTe
     references.push_back({std::string(text.target(data.text_pair(n)))});
   }
   std::vector<std::string> hypotheses;
-  for (const auto& found : search(model, sources, {.beam = 1, .batch = {.compute = options.compute}}))
-    hypotheses.push_back(found.empty() ? "" : tokenizer.decode(found[0].ids));
+  try {
+    for (const auto& found : search(model, sources, {.beam = 1, .batch = {.compute = options.compute}}))
+      hypotheses.push_back(found.empty() ? "" : tokenizer.decode(found[0].ids));
+  } catch (const Error& error) {
+    // A run that is about to diverge may have a finite loss and scores that overflow: not scored, and no end of the
+    // run.
+    if (error.kind() != ErrorKind::invalid_argument) throw;
+    return out;
+  }
   out.bleu = bleu(hypotheses, references).score;
   out.chrf = chrf(hypotheses, references).score;
   return out;

@@ -17,7 +17,7 @@ struct ValidationOptions {
 
 struct Validation {
   double loss = 0, perplexity = 0;  // of the plain negative log-likelihood a token
-  double bleu = -1, chrf = -1;      // where sentences were translated
+  double bleu = -1, chrf = -1;      // where sentences were translated: not by a model whose scores are not finite
 };
 
 // `data` holds the pairs of `text` as ids. Lays the model's weights out for inference.

@@ -9,6 +9,8 @@
 neither is imported unless asked for. `python -m multihead doctor` says what this machine will use.
 """
 
+from . import _signatures
+from ._core import __version__ as __version__
 from ._core import (
     Bias,
     Explanation,
@@ -17,7 +19,6 @@ from ._core import (
     ScoreMix,
     Similarity,
     Statistics,
-    __version__,
     alibi,
     attention,
     attention_statistics,
@@ -79,3 +80,5 @@ __all__ = [
     "use_rung",
     "window",
 ]
+
+_signatures.install()

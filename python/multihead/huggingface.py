@@ -9,6 +9,10 @@
 2
 """
 
+import functools
+import sys
+import warnings
+
 import torch
 
 from . import _core
@@ -59,11 +63,15 @@ def attention_forward(
     softcap=None,
     s_aux=None,
     output_attentions=None,
+    sinks=None,
     **rest,
 ):
     """An attention function as transformers calls it: (B, H, L, E) in, (B, L, H, E) and the weights or None out."""
     if rest.get("cache") is not None:
         raise NotImplementedError("multihead: paged caches of transformers are not supported; expected use_cache without paging")
+    unknown = [key for key, x in rest.items() if isinstance(x, torch.Tensor) and any(part in key for part in ("bias", "sink", "alibi"))]
+    if unknown:
+        raise NotImplementedError(f"multihead: {type(module).__name__} also gives {', '.join(unknown)}, which has no meaning here")
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     causal = bool(query.shape[2] > 1 and attention_mask is None and causal)
     if position_bias is not None:
@@ -86,16 +94,74 @@ def attention_forward(
         if output_attentions:
             with torch.no_grad():
                 weights = _op.attention_weights(query, key, lse, attention_mask, causal, scaling)
+    if sinks is not None:  # (B, H, L, 1): one more logit of each query, without a value
+        kept = torch.sigmoid(lse - sinks.squeeze(-1).float()).unsqueeze(-1)
+        o, weights = (o * kept).to(o.dtype), None if weights is None else weights * kept.detach()
     return o.transpose(1, 2).contiguous(), None if weights is None else weights.to(query.dtype)
+
+
+def _kinds(model):
+    """A class of models and all that are made of it, of those that are loaded."""
+    return [model, *(each for below in model.__subclasses__() for each in _kinds(below))]
+
+
+@functools.cache
+def _takes_bools(config_class) -> bool:
+    """Whether every model of the configuration hands its mask to the attention function, where a bool one is understood.
+
+    Others add the mask to scores of their own, or put more keys behind it: those need floats, as eager's are.
+    """
+    from transformers import PreTrainedModel
+
+    models = [model for model in _kinds(PreTrainedModel) if model.config_class is config_class]
+    return bool(models) and all(model._supports_attention_backend and model._supports_sdpa for model in models)
+
+
+def attention_mask(*given, config=None, **more):
+    """A mask function as transformers calls it: bools, or None where causality alone is left; floats for models that add them."""
+    from transformers.masking_utils import eager_mask, sdpa_mask
+
+    make = sdpa_mask if _takes_bools(type(config)) else eager_mask
+    return make(*given, config=config, **more)
+
+
+def _complete_tables(model, name):
+    """Where a family looks its attention up in a table of its own, ours is the eager one: it calls no attention function."""
+    for table in list(vars(sys.modules[type(model).__module__]).values()):
+        if isinstance(table, dict) and "eager" in table and name not in table and isinstance(table["eager"], type):
+            table[name] = table["eager"]
+
+
+def _watch_choices(name):
+    """Lets every model that is told to use `name` come by here first."""
+    from transformers import PreTrainedModel
+
+    choose = PreTrainedModel.get_correct_attn_implementation
+
+    @functools.wraps(choose)
+    def watched(self, requested_attention, *given, **more):
+        if requested_attention == name:
+            _complete_tables(self, name)
+            if not self._supports_attention_backend:
+                warnings.warn(
+                    f"multihead: {type(self).__name__} does not say that it calls attention functions; where it computes attention"
+                    f" by itself, attn_implementation={name!r} changes nothing",
+                    stacklevel=2,
+                )
+        return choose(self, requested_attention, *given, **more)
+
+    PreTrainedModel.get_correct_attn_implementation = watched
 
 
 def register(name: str = "multihead") -> None:
     """Makes attn_implementation="multihead" known to transformers, for encoder and decoder models.
 
-    output_attentions=True gives the weights (before dropout, without a gradient) and stays on the fused path.
+    output_attentions=True gives the weights (before dropout, without a gradient) and stays on the fused path. Families that
+    compute attention by themselves go on doing so, with a warning.
     """
     from transformers import AttentionInterface, AttentionMaskInterface
-    from transformers.masking_utils import sdpa_mask
 
+    if name not in AttentionInterface._global_mapping:
+        _watch_choices(name)
     AttentionInterface.register(name, attention_forward)
-    AttentionMaskInterface.register(name, sdpa_mask)
+    AttentionMaskInterface.register(name, attention_mask)

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <new>
 #include <thread>
 #include <vector>
 
 #include "multihead/base/memory.h"
+#include "multihead/base/out_of_memory.h"
 
 namespace mh {
 namespace {
@@ -128,8 +128,8 @@ TEST(Scratch, ImpossibleSizesAreRefusedAndHarmless) {
     Scratch scratch;
     char* kept = scratch.take<char>(8);
     std::memcpy(kept, "before!", 8);
-    EXPECT_THROW(scratch.take<char>(-1), std::bad_alloc);
-    EXPECT_THROW(scratch.take<double>(INT64_MAX / 2), std::bad_alloc);
+    EXPECT_THROW(scratch.take<char>(-1), OutOfMemory);
+    EXPECT_THROW(scratch.take<double>(INT64_MAX / 2), OutOfMemory);
     EXPECT_STREQ(kept, "before!");
     EXPECT_TRUE(aligned(scratch.take<char>(8), 64));
   });
@@ -143,7 +143,7 @@ TEST(Memory, BlocksAreAlignedAndNeverNull) {
     std::memset(data, 1, bytes);
     release_bytes(data);
   }
-  EXPECT_THROW(allocate_bytes(SIZE_MAX), std::bad_alloc);
+  EXPECT_THROW(allocate_bytes(SIZE_MAX), OutOfMemory);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ void examine_all(std::vector<OpCase> cases) {
     for (OpCase& each : cases) each.types.resize(1);  // in each the work is cut alike
   }
   const std::vector<JudgedOp> judged = judged_ops(cases);
+  ASSERT_FALSE(judged.empty()) << "there is nothing to examine";
   for (const harness::Step& step : harness::steps()) {
     const harness::Scope scope(step);
     const auto found = examine(judged);
@@ -55,6 +56,7 @@ TEST(OpCases, AWrongValueOrGradientIsFound) {
   EXPECT_EQ(verdict([](const Tensor& x) { return scale(square(x), 1 + 1e-6f); }).size(), 2u) << "value and gradient";
   EXPECT_EQ(verdict([](const Tensor& x) { return mul(x, x.detach()); }).size(), 1u)
       << "half of the gradient is missing";
+  EXPECT_EQ(verdict([](const Tensor& x) { return square(x.detach()); }).size(), 1u) << "the gradient never came";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "multihead/io/safetensors.h"
 #include "tests/cli/run_program.h"
@@ -41,6 +42,20 @@ TEST_F(Average, RefusesInOneSentenceAndWritesNothing) {
     EXPECT_EQ(ran.code, code) << ran.out;
     EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 1) << ran.out;
   }
+  EXPECT_EQ(folder.files(), 2u);
+}
+
+TEST_F(Average, NamesTheFileAndTheTensorThatHoldANan) {
+  const TemporaryFolder folder;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  write_safetensors(folder / "a",
+                    {.tensors = {{"v", tensor<float>({1}, {1})}, {"w", tensor<float>({1, 2}, {2})}}, .metadata = {}});
+  write_safetensors(folder / "b",
+                    {.tensors = {{"v", tensor<float>({1}, {1})}, {"w", tensor<float>({1, nan}, {2})}}, .metadata = {}});
+  const Ran ran = run(
+      "average " + in_quotes(folder / "a") + " " + in_quotes(folder / "b") + " --out " + in_quotes(folder / "c"), true);
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_EQ(ran.out, "multihead: average: tensor 'w' of '" + (folder / "b") + "' holds a NaN; expected numbers\n");
   EXPECT_EQ(folder.files(), 2u);
 }
 

@@ -47,12 +47,26 @@ TEST_F(Eval, TranslationsAreScoredAgainstAllReferences) {
   EXPECT_NE(first.out.find("BLEU 0"), std::string::npos) << first.out;
 }
 
+TEST_F(Eval, SaysWhichLinesItSkipped) {
+  put_text(folder_ / "broken.tsv", "the cat sat\tx\nna\xEFve\tz\na dog\ty\n");
+  const Ran ran = eval("broken.tsv", "", true);
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_NE(ran.out.find("broken.tsv: skipped 1 of 3 lines (line 2): not UTF-8 at byte 3"), std::string::npos)
+      << ran.out;
+  EXPECT_NE(ran.out.find("2 sentences"), std::string::npos) << ran.out;
+}
+
 TEST_F(Eval, WrongCallsGetOneSentence) {
   EXPECT_EQ(eval("none.tsv").code, 1);
   EXPECT_EQ(run("eval").code, 2);
-  const Ran ran = eval("set.tsv", "--output /nowhere/out.txt", true);
-  EXPECT_EQ(ran.code, 1);
-  EXPECT_NE(ran.out.find("/nowhere"), std::string::npos) << ran.out;
+}
+
+TEST_F(Eval, TheOutputIsCheckedBeforeAnythingIsRead) {
+  for (const char* file : {"set.tsv", "none.tsv"}) {
+    const Ran ran = eval(file, "--output /nowhere/out.txt", true);
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_EQ(ran.out, "multihead: cannot write '/nowhere/out.txt': No such file or directory\n");
+  }
 }
 
 }  // namespace

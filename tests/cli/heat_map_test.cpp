@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
 #include <sstream>
 
 namespace mh::cli {
@@ -33,7 +37,37 @@ TEST(HeatMap, ColumnsThatDoNotFitFollowBelow) {
   }
   EXPECT_EQ(names, 9u);
   EXPECT_EQ(bands, 2u);
-  EXPECT_NE(draw(map, Ink::shades, 1).find("word8"), std::string::npos);  // too narrow for any: one a band
+  const std::string narrow = draw(map, Ink::shades, 1);  // too narrow for any: one a band
+  EXPECT_EQ(std::count(narrow.begin(), narrow.end(), '\n'), 9 * 3 - 1);
+}
+
+TEST(HeatMap, NoLineIsWiderThanTheTerminal) {
+  HeatMap map;
+  for (const char* name : {"Donaudampfschifffahrt", "a", "日本語日本語日本語日本語", "</s>"}) {
+    map.rows.emplace_back(name);
+    map.columns.emplace_back(name);
+    map.weights.push_back({1, 1, 1, 1});
+  }
+  for (int width = 7; width < 90; ++width) {
+    std::istringstream lines(draw(map, Ink::shades, width));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(shown_width(line), width) << width << ": " << line;
+  }
+  EXPECT_NE(draw(map, Ink::shades, 80).find("Donaudampfschiff…"), std::string::npos);
+}
+
+TEST(HeatMap, TheEnvironmentTellsTheWidthOfAPipe) {
+  const char* before = std::getenv("COLUMNS");
+  const std::string kept = before ? before : "";
+  if (isatty(STDOUT_FILENO) == 1) GTEST_SKIP() << "stdout is a terminal and tells its own";
+  setenv("COLUMNS", "57", 1);
+  EXPECT_EQ(width_of_stdout(), 57);
+  for (const char* nonsense : {"0", "-3", "x", "99999999999999999999"}) {
+    setenv("COLUMNS", nonsense, 1);
+    EXPECT_EQ(width_of_stdout(), 80) << nonsense;
+  }
+  unsetenv("COLUMNS");
+  EXPECT_EQ(width_of_stdout(), 80);
+  if (before) setenv("COLUMNS", kept.c_str(), 1);
 }
 
 TEST(HeatMap, ColoursEndWithTheirCell) {

@@ -6,6 +6,8 @@
 
 #include <thread>
 
+#include "tests/harness/refusal.h"
+
 namespace mh::cli {
 namespace {
 
@@ -81,6 +83,52 @@ TEST_F(LineReaderTest, KeepsTheBeginningOfALongLine) {
   EXPECT_EQ(lines[2].left_out, 0u);
   EXPECT_EQ(lines[3].left_out, 0u);
   EXPECT_EQ(lines[4].left_out, 1u);
+}
+
+TEST_F(LineReaderTest, SkipsAByteOrderMarkEvenWhereItComesInParts) {
+  LineReader reader(ends_[0]);
+  write_text("\xEF\xBB");
+  std::thread writer([&] { write_text("\xBFone\n\xEF\xBB\xBFtwo\n"); });
+  EXPECT_EQ(texts(reader.take(1)), (Texts{"one"}));
+  EXPECT_EQ(texts(reader.take(1)), (Texts{"\xEF\xBB\xBFtwo"}));  // amid the text it is text
+  writer.join();
+}
+
+TEST_F(LineReaderTest, ALineThatIsNotUtf8IsEmptyAndSaysWhy) {
+  LineReader reader(ends_[0]);
+  write_text("caf\xE9 na\xEFve\ngood\ncut \xC3");
+  end();
+  const auto lines = reader.take(5);
+  EXPECT_EQ(texts(lines), (Texts{"", "good", ""}));
+  EXPECT_TRUE(lines[0].skipped.starts_with("not UTF-8 at byte 4;")) << lines[0].skipped;
+  EXPECT_EQ(lines[1].skipped, "");
+  EXPECT_TRUE(lines[2].skipped.starts_with("not UTF-8 at byte 5;")) << lines[2].skipped;
+}
+
+TEST_F(LineReaderTest, ALongLineIsCutBetweenCharacters) {
+  LineReader reader(ends_[0], 10);
+  write_text("123456789\u20AC\n12345678\u00FC0\n123456\xF0\x9F\x98\x80z\n");
+  end();
+  const auto lines = reader.take(5);
+  EXPECT_EQ(texts(lines), (Texts{"123456789", "12345678\u00FC", "123456\xF0\x9F\x98\x80"}));
+  EXPECT_EQ(lines[0].left_out, 3u);
+  EXPECT_EQ(lines[1].left_out, 1u);
+  EXPECT_EQ(lines[2].left_out, 1u);
+}
+
+TEST_F(LineReaderTest, RefusesWhatIsNoText) {
+  const std::pair<std::string, std::string> starts[] = {
+      {"\x1f\x8b\x08\n", "stdin: compressed with gzip; expected text"},
+      {std::string("\xfd\x37\x7a\x58\x5a\x00", 6), "stdin: compressed with xz; expected text"},
+      {"\xff\xfe", "stdin: begins with the byte order mark of UTF-16"}};
+  for (const auto& [bytes, sentence] : starts) {
+    TearDown();
+    SetUp();
+    write_text(bytes);
+    end();
+    LineReader reader(ends_[0]);
+    EXPECT_TRUE(refusal_of([&] { reader.take(1); }).says(sentence));
+  }
 }
 
 }  // namespace

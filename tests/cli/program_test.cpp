@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "cli/exit_code.h"
 #include "tests/cli/run_program.h"
 
 namespace {
@@ -30,8 +31,33 @@ TEST_F(Program, HelpOfEveryCommandSucceeds) {
     EXPECT_EQ(ran.code, 0) << command;
     EXPECT_NE(ran.out.find("Usage: multihead " + std::string(command)), std::string::npos) << ran.out;
   }
-  EXPECT_EQ(run("--version").code, 0);
+  for (const char* flag : {"--version", "-V"}) {
+    const Ran version = run(flag);
+    EXPECT_EQ(version.code, 0);
+    EXPECT_EQ(std::count(version.out.begin(), version.out.end(), '.'), 2) << version.out;
+  }
   EXPECT_EQ(run("help bench attention").out, run("bench attention --help").out);
+}
+
+TEST_F(Program, HelpNamesLimitsAndExitCodes) {
+  const std::string translate = run("translate --help").out;
+  for (const char* part : {"--beam N", "[1 to 63]", "[f32, bf16]", "[above 0, at most 1]", "-q,--quiet"})
+    EXPECT_NE(translate.find(part), std::string::npos) << part << "\n" << translate;
+  const std::string all = run("--help").out;
+  for (const ExitCode& each : kExitCodes) EXPECT_NE(all.find(each.meaning), std::string::npos) << all;
+  EXPECT_EQ(all.find("  reference"), std::string::npos) << all;  // for those who make the docs
+}
+
+TEST_F(Program, QuietLeavesResultsAndErrors) {
+  const auto said = [](const std::string& flags) {
+    return run("bench rows --list --case embedding " + flags, true).out;
+  };
+  EXPECT_EQ(said("--quiet"), said(""));
+  EXPECT_NE(run("selftest --cases 1", true).out.find("1 of 1 cases"), std::string::npos);
+  EXPECT_EQ(run("selftest --cases 1 --quiet", true).out, run("selftest --cases 1").out);
+  const Ran failed = run("inspect /none --quiet", true);
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_EQ(std::count(failed.out.begin(), failed.out.end(), '\n'), 1) << failed.out;
 }
 
 TEST_F(Program, HelpTellsANewcomerWhereToStart) {
@@ -62,6 +88,13 @@ TEST_F(Program, WrongWordsGetOneSentenceAndCode2) {
       {"translate --head 5", "--head goes with --attention"},
       {"translate --sample --beam 2", "--beam does not go with --sample"},
       {"eval models/en-de", "FILE.tsv is required"},
+      {"translate --beam 64", "--beam: '64' does not fit; expected a whole number from 1 to 63"},
+      {"translate --length-penalty power:x", "expected power[:ALPHA] or gnmt[:ALPHA], ALPHA from 0 to 100"},
+      {"translate --length-penalty gnmt:101", "expected power[:ALPHA] or gnmt[:ALPHA], ALPHA from 0 to 100"},
+      {"translate --min-length 5 --max-length 4", "--min-length: 5 is more than --max-length 4"},
+      {"translate --sample --top-p 0", "expected a number above 0, at most 1"},
+      {"bench rows --rung avx9", "expected one of baseline"},
+      {"completion tcsh", "expected one of bash, zsh, fish"},
   };
   for (const auto& [arguments, part] : wrong) {
     const Ran ran = run(arguments, true);
@@ -117,7 +150,7 @@ TEST_F(Program, AnUnknownInstructionSetIsNamed) {
   const Ran ran = run("doctor", true, "MH_CPU_ISA=avx9");
   EXPECT_EQ(ran.code, 1);
   EXPECT_NE(ran.out.find("'avx9'"), std::string::npos) << ran.out;
-  EXPECT_EQ(run("selftest --rung avx9").code, 1);
+  EXPECT_EQ(run("selftest --rung avx9").code, 2);
 }
 
 TEST_F(Program, SelftestPassesAndCountsWhatRan) {

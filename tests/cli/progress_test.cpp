@@ -160,5 +160,19 @@ TEST(Progress, TimesReadAsClocksDo) {
   EXPECT_EQ(time_text(-1), "?");
 }
 
+TEST(Progress, AFullStreamIsNoReasonToFail) {
+  for (const char* path : {"/dev/full", "/dev/null"}) {
+    std::FILE* const out = std::fopen(path, std::string(path) == "/dev/null" ? "r" : "w");  // one that takes no writes
+    ASSERT_NE(out, nullptr);
+    {
+      Progress progress("rows", false, out);
+      EXPECT_NO_THROW(progress.at(0, 2));
+      EXPECT_NO_THROW(progress.say("half"));
+      EXPECT_NO_THROW(progress.at(2, 2));
+    }
+    std::fclose(out);
+  }
+}
+
 }  // namespace
 }  // namespace mh::cli

@@ -56,6 +56,13 @@ TEST(Usage, AStrangerIsToldWhatThereIs) {
   EXPECT_EQ(unknown_word(program.app, {"zzz"}), "multihead: there is no command 'zzz'; expected one of doctor, bench");
 }
 
+TEST(Usage, HiddenVerbsAreTakenAndNotOffered) {
+  Program program;
+  program.app.add_subcommand("zzzz", "")->group("");
+  EXPECT_EQ(unknown_word(program.app, {"zzzz"}), std::nullopt);
+  EXPECT_EQ(unknown_word(program.app, {"zzz"}), "multihead: there is no command 'zzz'; expected one of doctor, bench");
+}
+
 // What is said of words that CLI11 refuses.
 std::string said_of(Program& program, std::vector<std::string> words) {
   try {
@@ -75,7 +82,7 @@ TEST(Usage, WhatDoesNotFitTogetherIsSaidInOurWords) {
   EXPECT_EQ(said({"--threads", "2"}), "nothing");
   EXPECT_EQ(said({"--threads"}), "--threads has no value");
   EXPECT_EQ(said({"--threads", "1", "--threads", "2"}), "--threads is given more than once");
-  EXPECT_EQ(said({"more"}), "'more' is one word too many");
+  EXPECT_EQ(said({"more"}), "unexpected argument 'more'");
   EXPECT_EQ(said({"--case", "x"}), "--case goes with --quick");
   EXPECT_EQ(said({"--quick", "--slow"}), "--quick does not go with --slow");
 }

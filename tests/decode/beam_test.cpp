@@ -1,4 +1,4 @@
-// A beam step by step: what becomes of equal scores.
+// A beam step by step: what becomes of equal scores, and of hypotheses beside those that end.
 #include "multihead/decode/beam.h"
 
 #include <gtest/gtest.h>
@@ -36,6 +36,19 @@ TEST(Beam, OfEqualScoresTheOneFinishedEarlierIsFirst) {
   EXPECT_EQ(found[0].score, found[1].score);
   EXPECT_EQ(found[0].ids, std::vector<int32_t>{});
   EXPECT_EQ(found[1].ids, std::vector<int32_t>{5});
+}
+
+// Both hypotheses end with the best of their tokens; the two that go on are the third and the fourth of all extensions.
+TEST(Beam, AsManyGoOnWhenAllCouldEnd) {
+  const SearchOptions options{.beam = 2, .n_best = 2, .patience = 4, .early_stop = false};
+  Beam beam(options, 9, kEnd);
+  advance(beam, {-1, -1.5F, -3}, {5, 6, 7});
+  advance(beam, {-0.1F, -3, -7, -0.1F, -3, -7}, {kEnd, 8, 9, kEnd, 3, 4});
+  ASSERT_EQ(beam.live().size(), 2u);
+  EXPECT_EQ(beam.live()[0].token, 8);
+  EXPECT_EQ(beam.live()[0].parent, 0);
+  EXPECT_EQ(beam.live()[1].token, 3);
+  EXPECT_EQ(beam.live()[1].parent, 1);
 }
 
 }  // namespace

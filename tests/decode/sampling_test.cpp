@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "multihead/base/error.h"
 #include "multihead/base/parallel.h"
@@ -52,6 +53,20 @@ TEST(Draw, KeepsWhatTheFiltersLeave) {
   // Among the best two alone one reaches a half.
   expect_shares({.top_k = 2, .top_p = 0.5}, {-INFINITY, 2, -INFINITY, -INFINITY, -INFINITY, -INFINITY});
   expect_shares({.min_p = 0.2}, {1, 2, -INFINITY, 2, -INFINITY, -INFINITY});  // e^-1 stays, e^-2 goes
+}
+
+TEST(Draw, KeepsATokenExactlyMinPTimesAsProbableAsTheBest) {
+  const double ratio = std::exp(-1.0);  // of token 0 to tokens 1 and 3
+  expect_shares({.min_p = ratio}, {1, 2, -INFINITY, 2, -INFINITY, -INFINITY});
+  expect_shares({.min_p = std::nextafter(ratio, 1.0)}, {-INFINITY, 2, -INFINITY, 2, -INFINITY, -INFINITY});
+  expect_shares({.min_p = 1}, {-INFINITY, 2, -INFINITY, 2, -INFINITY, -INFINITY});
+}
+
+TEST(Draw, StopsAtExactlyTopP) {
+  const std::vector<float> equal(4, 1.0F);
+  std::set<int32_t> drawn;
+  for (int n = 0; n < 100; ++n) drawn.insert(draw({.top_p = 0.5}, equal.data(), 4, (n + 0.5) / 100).token);
+  EXPECT_EQ(drawn, (std::set<int32_t>{0, 1}));
 }
 
 TEST(Draw, GivesTheProbabilityAmongAllTokens) {
@@ -113,6 +128,77 @@ TEST(Sample, ADrawDependsOnItsPlaceAlone) {
   EXPECT_TRUE(differs);
 }
 
+// Tokens of equal logits: a token is the draw itself, in steps of 1/64.
+std::vector<int32_t> drawn_tokens(const SamplingOptions& options, uint64_t sentence, size_t sample = 0) {
+  const std::vector<float> logits(64 * static_cast<size_t>(options.samples), 0.0F);
+  detail::Sampler sampler(options, sentence, 200, 64);
+  for (int step = 0; step < 200; ++step) sampler.advance(logits.data(), 64);
+  return sampler.results().at(sample).ids;
+}
+
+TEST(Sample, EveryStepDrawsAnew) {
+  const std::vector<int32_t> tokens = drawn_tokens({}, 0);
+  ASSERT_EQ(tokens.size(), 200u);
+  std::map<int32_t, int> counts;
+  int repeats = 0;
+  for (size_t n = 0; n < tokens.size(); ++n) {
+    ++counts[tokens[n]];
+    repeats += n > 0 && tokens[n] == tokens[n - 1];
+  }
+  // Uniform draws: 200/64 of each in the mean, 3.1 ± 1.8; neighbours equal 199/64 times, 3.1 ± 1.8.
+  EXPECT_GT(counts.size(), 50u);
+  for (const auto& [token, count] : counts) EXPECT_LE(count, 12) << token;
+  EXPECT_LE(repeats, 12);
+}
+
+TEST(Sample, SeedSentenceAndSampleDrawApart) {
+  const auto equal = [](const std::vector<int32_t>& a, const std::vector<int32_t>& b) {
+    int count = 0;
+    for (size_t n = 0; n < a.size(); ++n) count += a[n] == b[n];
+    return count;
+  };
+  const std::vector<int32_t> tokens = drawn_tokens({.samples = 2}, 0);
+  EXPECT_EQ(equal(tokens, drawn_tokens({.samples = 2}, 0)), 200);
+  EXPECT_LE(equal(tokens, drawn_tokens({.samples = 2}, 0, 1)), 14);
+  EXPECT_LE(equal(tokens, drawn_tokens({.samples = 2}, 1)), 14);
+  EXPECT_LE(equal(tokens, drawn_tokens({.samples = 2, .seed = 2}, 0)), 14);
+}
+
+TEST(Sample, FollowsTheRules) {
+  const Transformer model = tiny_model(12, 2);
+  const auto sources = random_sources(6, 6, 12);
+  int short_ones = 0, repeated = 0;
+  const auto repeats = [](const std::vector<int32_t>& ids) {
+    return std::set<int32_t>(ids.begin(), ids.end()).size() < ids.size();
+  };
+  for (const auto& samples : sample(model, sources, {.samples = 8})) {
+    for (const Hypothesis& hypothesis : samples) {
+      short_ones += hypothesis.ids.size() < 6;
+      repeated += repeats(hypothesis.ids);
+    }
+  }
+  EXPECT_GT(short_ones, 0);  // else the rules below would change nothing
+  EXPECT_GT(repeated, 0);
+  for (const auto& samples : sample(model, sources, {.samples = 8, .rules = {.min_length = 6}}))
+    for (const Hypothesis& hypothesis : samples) EXPECT_GE(hypothesis.ids.size(), 6u);
+  for (const auto& samples : sample(model, sources, {.samples = 8, .rules = {.max_length = 11, .no_repeat_ngram = 1}}))
+    for (const Hypothesis& hypothesis : samples) EXPECT_FALSE(repeats(hypothesis.ids));
+  for (const auto& samples : sample(model, sources, {.samples = 8, .rules = {.max_length = 4}}))
+    for (const Hypothesis& hypothesis : samples) EXPECT_LE(hypothesis.token_scores.size(), 4u);
+}
+
+TEST(Sample, NumbersOfSentencesMayBeGiven) {
+  const Transformer model = tiny_model(40, 1.5);
+  const std::vector<std::vector<int32_t>> sources(3, {5, 6, 7});
+  const auto counted = sample(model, sources, {.first_sentence = 4});
+  const auto given = sample(model, sources, {.numbers = {6, 4, 5}});
+  EXPECT_EQ(given[0][0].ids, counted[2][0].ids);
+  EXPECT_EQ(given[1][0].ids, counted[0][0].ids);
+  EXPECT_EQ(given[2][0].ids, counted[1][0].ids);
+  EXPECT_NE(counted[0][0].ids, counted[1][0].ids);
+  EXPECT_THROW(sample(model, sources, {.numbers = {1}}), Error);
+}
+
 TEST(Sample, ScoresAreTheModels) {
   const Transformer model = tiny_model(12, 2);
   const std::vector<int32_t> source{4, 7};
@@ -136,7 +222,8 @@ TEST(Sample, RefusesWhatItCannotDo) {
   const Transformer model = tiny_model(10);
   for (const SamplingOptions& wrong :
        {SamplingOptions{.samples = 0}, SamplingOptions{.temperature = 0}, SamplingOptions{.top_k = -1},
-        SamplingOptions{.top_p = 0}, SamplingOptions{.top_p = 1.1}, SamplingOptions{.min_p = 1.1}}) {
+        SamplingOptions{.top_p = 0}, SamplingOptions{.top_p = 1.1}, SamplingOptions{.min_p = 1.1},
+        SamplingOptions{.rules = {.max_length = 3, .min_length = 4}}}) {
     EXPECT_THROW(sample(model, {{3}}, wrong), Error);
   }
 }

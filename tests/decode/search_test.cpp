@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <mutex>
 #include <set>
 
 #include "multihead/base/error.h"
 #include "multihead/base/parallel.h"
 #include "tests/decode/tiny_model.h"
+#include "tests/harness/refusal.h"
 #include "tests/harness/rungs.h"
 
 namespace mh {
@@ -24,6 +27,13 @@ struct Plain {
   double sum = 0, score = 0;
 };
 
+// The formulas of options.h, written out anew.
+double length_divisor(const LengthPenalty& penalty, int64_t length) {
+  const double tokens = static_cast<double>(length);
+  if (const auto* power = std::get_if<PowerPenalty>(&penalty)) return std::pow(tokens, power->alpha);
+  return std::pow((tokens + 5) / 6, std::get<GnmtPenalty>(penalty).alpha);
+}
+
 // All that can be written with up to `limit` tokens, best first.
 std::vector<Plain> everything(const Transformer& model, const std::vector<int32_t>& source, int64_t limit,
                               const LengthPenalty& penalty) {
@@ -36,7 +46,7 @@ std::vector<Plain> everything(const Transformer& model, const std::vector<int32_
         Plain longer = prefix;
         longer.ids.push_back(static_cast<int32_t>(v));
         longer.sum += rows[v];
-        longer.score = longer.sum / divisor(penalty, length);
+        longer.score = longer.sum / length_divisor(penalty, length);
         const bool ends = static_cast<int32_t>(v) == model.config().end || length == limit;
         (ends ? done : next).push_back(longer);
       }
@@ -61,7 +71,7 @@ std::vector<Plain> defined(const Transformer& model, const std::vector<int32_t>&
         extensions.push_back(prefix);
         extensions.back().ids.push_back(static_cast<int32_t>(v));
         extensions.back().sum += rows[v];
-        extensions.back().score = extensions.back().sum / divisor(o.penalty, length);
+        extensions.back().score = extensions.back().sum / length_divisor(o.penalty, length);
       }
     }
     std::stable_sort(extensions.begin(), extensions.end(),
@@ -98,6 +108,16 @@ void expect_same(const std::vector<Hypothesis>& found, const std::vector<Plain>&
 }
 
 const LengthPenalty kPenalties[] = {PowerPenalty{1}, PowerPenalty{0}, PowerPenalty{0.5}, GnmtPenalty{0.6}};
+
+TEST(LengthPenalty, HasTheValuesOfItsFormula) {
+  EXPECT_DOUBLE_EQ(divisor(PowerPenalty{1}, 7), 7);
+  EXPECT_DOUBLE_EQ(divisor(PowerPenalty{0}, 7), 1);
+  EXPECT_DOUBLE_EQ(divisor(PowerPenalty{0.5}, 9), 3);
+  EXPECT_DOUBLE_EQ(divisor(GnmtPenalty{2}, 1), 1);
+  EXPECT_DOUBLE_EQ(divisor(GnmtPenalty{2}, 7), 4);
+  EXPECT_DOUBLE_EQ(divisor(GnmtPenalty{0.5}, 49), 3);
+  EXPECT_NEAR(divisor(GnmtPenalty{0.6}, 7), 1.515716566510398, 1e-14);  // 2^0.6
+}
 
 TEST(Search, AWideBeamFindsTheBestOfAll) {
   const Transformer model = tiny_model(4);
@@ -245,11 +265,13 @@ TEST(Search, RefusesWhatItCannotDo) {
   for (const SearchOptions& wrong :
        {SearchOptions{.beam = 0}, SearchOptions{.beam = 64}, SearchOptions{.beam = 2, .n_best = 3},
         SearchOptions{.n_best = 0}, SearchOptions{.penalty = PowerPenalty{-1}}, SearchOptions{.patience = 0},
-        SearchOptions{.rules = {.max_length = -1}}, SearchOptions{.rules = {.length_offset = 0}},
-        SearchOptions{.rules = {.repetition_penalty = 0}}, SearchOptions{.batch = {.tokens = 0}},
-        SearchOptions{.batch = {.compute = DType::i32}}}) {
+        SearchOptions{.rules = {.max_length = -1}}, SearchOptions{.rules = {.max_length = 3, .min_length = 4}},
+        SearchOptions{.rules = {.length_offset = 0}}, SearchOptions{.rules = {.repetition_penalty = 0}},
+        SearchOptions{.batch = {.tokens = 0}}, SearchOptions{.batch = {.compute = DType::i32}}}) {
     EXPECT_THROW(search(model, {{3}}, wrong), Error);
   }
+  EXPECT_NO_THROW(search(model, {{3}}, {.rules = {.max_length = 4, .min_length = 4}}));
+  EXPECT_NO_THROW(search(model, {{3}}, {.rules = {.min_length = 4}}));
   EXPECT_THROW(search(model, {{10}}, {}), Error);
   EXPECT_THROW(search(model, {{-1}}, {}), Error);
   EXPECT_THROW(search(model, {std::vector<int32_t>(40, 3)}, {}), Error);
@@ -258,13 +280,27 @@ TEST(Search, RefusesWhatItCannotDo) {
 TEST(Search, AModelOfNaNsIsNamed) {
   const Transformer model = tiny_model(10);
   model.params().all().front()->value.data<float>()[3 * 24] = NAN;
-  try {
-    search(model, {{3, 4}}, {});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::internal);
-    EXPECT_NE(std::string(error.what()).find("no number"), std::string::npos) << error.what();
-  }
+  const std::string sentence =
+      ": the model's scores are NaN, so it cannot choose a token: its training diverged or its file is damaged; "
+      "expected finite weights ('multihead inspect' counts those that are not)";
+  const Refusal searched = refusal_of([&] { search(model, {{3, 4}}, {}); });
+  EXPECT_EQ(searched.kind, ErrorKind::invalid_argument);
+  EXPECT_EQ(searched.sentence, "search" + sentence);
+  EXPECT_EQ(refusal_of([&] { sample(model, {{3, 4}}, {}); }).sentence, "sample" + sentence);
+}
+
+TEST(Search, TellsOfEverySourceOnceItIsWritten) {
+  const Transformer model = tiny_model(12, 3);
+  const auto sources = random_sources(40, 9, 12);
+  std::mutex mutex;
+  std::map<size_t, std::vector<Hypothesis>> heard;
+  const auto found =
+      search(model, sources, {.batch = {.tokens = 30}}, [&](size_t source, const std::vector<Hypothesis>& hypotheses) {
+        const std::lock_guard lock(mutex);
+        EXPECT_TRUE(heard.emplace(source, hypotheses).second) << source;
+      });
+  ASSERT_EQ(heard.size(), sources.size());
+  for (size_t n = 0; n < sources.size(); ++n) EXPECT_TRUE(same_bits(heard.at(n), found[n])) << n;
 }
 
 }  // namespace

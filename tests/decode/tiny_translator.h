@@ -14,7 +14,7 @@ inline void write_translator(const std::string& folder) {
   const Tokenizer tokenizer = train_bpe({"the cat sat on the mat", "the dog sat on the cat", "a cat and a dog"},
                                         {.vocabulary = 290, .min_frequency = 1});
   tokenizer.save(folder + "/tokenizer.json");
-  save_transformer(folder + "/model.safetensors", tiny_model(tokenizer.size(), 3));
+  save_transformer(folder + "/model.safetensors", tiny_model(tokenizer.size(), 3), {.tokenizer = tokenizer});
 }
 
 }  // namespace mh::test

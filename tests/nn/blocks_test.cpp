@@ -2,6 +2,7 @@
 #include "multihead/nn/blocks.h"
 
 #include "multihead/ops/shape.h"
+#include "multihead/tensor/memory_cache.h"
 #include "tests/nn/golden.h"
 
 namespace mh {
@@ -135,6 +136,51 @@ TEST(Encoder, CausalStackSeesNoLaterRows) {
   const Tensor all = stack(x, Sequences::of_lengths({6}), pass);
   const Tensor part = stack(x.slice(0, 0, 4).clone(), Sequences::of_lengths({4}), pass);
   EXPECT_LT(error_against(all.slice(0, 0, 4), part), 1e-6);
+}
+
+TEST(Encoder, CausalStackKeepsTheCallersMask) {
+  ParamStore store;
+  const Encoder stack(Params(store),
+                      {.block = {.width = 8, .heads = 2, .feed_forward = 12}, .layers = 2, .causal = true});
+  const Tensor x = randn({5, 8}, 1), moved = x.clone();
+  moved.slice(0, 0, 1).copy_from(randn({1, 8}, 2));
+  const Sequences at = Sequences::of_lengths({5});
+  const AttendOptions without_first{.mask = drop(tensor<bool>({true, false, false, false, false}, {5}))};
+  const auto later_rows = [&](const Tensor& rows, const AttendOptions& options) {
+    Pass pass = Pass::inference();
+    return stack(rows, at, pass, options).slice(0, 1, 5);
+  };
+  EXPECT_GT(error_against(later_rows(moved, {}), later_rows(x, {})), 1e-3) << "the first row is seen";
+  EXPECT_EQ(error_against(later_rows(moved, without_first), later_rows(x, without_first)), 0) << "it is masked";
+  // And the stack stays causal beside it.
+  Pass pass = Pass::inference();
+  const Tensor part = stack(x.slice(0, 0, 3).clone(), Sequences::of_lengths({3}), pass,
+                            {.mask = drop(tensor<bool>({true, false, false}, {3}))});
+  EXPECT_LT(error_against(later_rows(x, without_first).slice(0, 0, 2), part.slice(0, 1, 3)), 1e-6);
+}
+
+// Bytes of tensors between the forward and the backward pass of three layers.
+int64_t kept_by(bool again) {
+  ParamStore store;
+  const StackOptions options{
+      .block = {.width = 32, .heads = 2, .feed_forward = 128, .dropout = 0.1F}, .layers = 3, .recompute = again};
+  const Encoder encoder(Params(store) / "e", options);
+  const Decoder decoder(Params(store) / "d", options);
+  const Tensor x = parameter(randn({512, 32}, 1));
+  const Sequences at = Sequences::of_lengths({200, 312});
+  const int64_t before = memory_use().in_use;
+  Pass pass = Pass::training(9);
+  Tape tape;
+  const Tensor y = decoder(x, at, {encoder(x, at, pass), at}, pass);
+  return memory_use().in_use - before;
+}
+
+TEST(Stacks, RecomputedLayersKeepLittle) {
+  if (kept_by(false) == 0) GTEST_SKIP() << "under a sanitizer tensors are not counted";
+  const int64_t rows = 512 * 32 * 4;
+  // Each of six layers keeps a dozen arrays of rows and the middle, four times as wide; recomputed, its input alone.
+  EXPECT_GT(kept_by(false), 6 * 12 * rows);
+  EXPECT_LT(kept_by(true), (6 + 6) * rows);
 }
 
 TEST(Decoder, RecomputedLayersHaveTheSameBits) {

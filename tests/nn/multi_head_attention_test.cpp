@@ -130,6 +130,37 @@ TEST(MultiHeadAttention, ARowOfTheHeadMaskBelongsToItsSequence) {
   }
 }
 
+// y - bias is linear in the mask: no head, no more than the bias; every head twice, twice as much; and a head of one
+// sequence changes that sequence alone.
+TEST(MultiHeadAttention, HeadMaskCountsInTheBatchedCall) {
+  ParamStore store;
+  const MultiHeadAttention layer(Params(store), uneven());
+  const Tensor bias = randn({9}, 3);
+  for (const auto& param : store.all()) {
+    if (param->name == "out_proj.bias") param->value.detach().copy_from(bias);
+  }
+  const Tensor x = randn({2, 5, 12}, 1);
+  const auto output = [&](const Tensor& mask) {
+    Pass pass = Pass::inference();
+    return layer(x, x, x, pass, {.head_mask = mask});
+  };
+  const Tensor none = output(zeros({4})), once = output(full({4}, 1)), twice = output(full({4}, 2)), plain = output({});
+  const Tensor by_sequence = full({2, 4}, 1);
+  by_sequence.slice(0, 1, 2).copy_from(zeros({1, 4}));
+  const Tensor second_off = output(by_sequence);
+  for (int64_t t = 0; t < 5; ++t) {
+    for (int64_t c = 0; c < 9; ++c) {
+      const double at_rest = bias.item({c});
+      EXPECT_NEAR(none.item({1, t, c}), at_rest, 1e-6);
+      EXPECT_NEAR(once.item({1, t, c}), plain.item({1, t, c}), 1e-5);
+      EXPECT_NEAR(twice.item({1, t, c}) - at_rest, 2 * (plain.item({1, t, c}) - at_rest), 1e-5);
+      EXPECT_NEAR(second_off.item({0, t, c}), plain.item({0, t, c}), 1e-5);
+      EXPECT_NEAR(second_off.item({1, t, c}), at_rest, 1e-6);
+    }
+  }
+  EXPECT_GT(error_against(once, none), 0.1);
+}
+
 TEST(MultiHeadAttention, WeightsAreDroppedInTrainingAlone) {
   ParamStore store;
   MultiHeadAttentionOptions options = uneven();

@@ -31,8 +31,15 @@ TEST(Sequences, RefusesLengthsThatAreNone) {
   EXPECT_EQ(refusal_of([] {
               Sequences::of_lengths({1, 2147483647});
             }).sentence,
-            "sequences: 2147483648 rows; expected fewer than 2^31");
-  EXPECT_EQ(refusal_of([] { Sequences::uniform(-1, 3); }).sentence, "sequences: -1 sequences; expected 0 or more");
+            "sequences: 1 rows and 2147483647 more of sequence 1; expected fewer than 2^31");
+  for (const int64_t length : {(int64_t{1} << 32) + 3, INT64_MAX}) {
+    EXPECT_TRUE(refusal_of([&] {
+                  Sequences::of_lengths({2, length});
+                }).says(fmt::format("and {} more of sequence 1", length)));
+    EXPECT_TRUE(refusal_of([&] { Sequences::uniform(2, length); }).says("expected fewer than 2^31"));
+    EXPECT_TRUE(refusal_of([&] { Sequences::uniform(length, 0); }).says("expected 0 or more, and fewer than 2^31"));
+  }
+  EXPECT_TRUE(refusal_of([] { Sequences::uniform(-1, 3); }).says("sequences: -1 sequences; expected 0 or more"));
 }
 
 }  // namespace

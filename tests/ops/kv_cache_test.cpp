@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "multihead/autograd/tape.h"
 #include "multihead/check/reference.h"
 #include "tests/ops/compare.h"
 
@@ -230,6 +231,17 @@ TEST(KVCache, SizesThatMakeNoCacheAreRefused) {
   o.batch = INT32_MAX;
   o.key_heads = INT64_MAX / 4096;
   EXPECT_TRUE(contains(made(o), "multiply past"));
+}
+
+TEST(KVCache, TracedKeysAndValuesAreRefusedAndNothingIsWritten) {
+  KVCache cache({.key_width = 4, .value_width = 4, .capacity = 8});
+  const Tensor rows = randn({1, 1, 2, 4}, 1), traced = parameter(rows);
+  const Tape tape;
+  EXPECT_TRUE(contains(refusal([&] { cache.append(traced, rows); }), "kv_cache: an input is traced"));
+  EXPECT_TRUE(contains(refusal([&] { cache.append(rows, traced); }), "expected detached inputs"));
+  EXPECT_EQ(cache.lengths(), std::vector<int32_t>{0});
+  cache.append(traced.detach(), rows);
+  EXPECT_EQ(cache.lengths(), std::vector<int32_t>{2});
 }
 
 TEST(KVCache, RowsThatDoNotFitAreRefusedAndNothingIsWritten) {

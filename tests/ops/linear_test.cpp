@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "multihead/autograd/tape.h"
+#include "multihead/check/verdict.h"
 
 namespace mh {
 namespace {
@@ -119,20 +120,27 @@ std::vector<float> all_bits(const Tensor& x, const Tensor& w, const Tensor& bias
   return out;
 }
 
-// Gradients of x and of the weights and bias of the first of two linears.
+// Of two linears with relu between them, as one op or as two: y and the gradients of x, both weights, both biases and
+// the residual.
 std::vector<Tensor> pair_gradients(DType type, const DropoutOptions& drop, bool together) {
   const Tensor x = parameter(randn({21, 40}, 1).to(type)), w1 = parameter(randn({70, 40}, 2));
-  const Tensor bias = parameter(randn({70}, 3)), w2 = parameter(randn({9, 70}, 4));
+  const Tensor b1 = parameter(randn({70}, 3)), w2 = parameter(randn({9, 70}, 4)), b2 = parameter(randn({9}, 5));
+  const Tensor residual = parameter(randn({21, 9}, 6));
   Tape tape;
-  const Tensor middle =
-      linear(x, w1, {.bias = bias, .activation = Activation::relu, .dropout = drop, .relu_by_reader = together});
-  const Tensor y = linear(middle, w2, {.relu_before = together});
+  const auto apart = [&] {
+    const Tensor middle = linear(x, w1, {.bias = b1, .activation = Activation::relu, .dropout = drop});
+    return linear(middle, w2, {.bias = b2, .residual = residual, .result = DType::f32});
+  };
+  const Tensor y = together ? linear_relu_linear(x, {w1, b1}, {w2, b2}, {drop, residual, DType::f32}) : apart();
+  EXPECT_EQ(together, tape.size() == 1);
   Gradients gradients;
   tape.backward({y}, {randn(y.shape(), 9, y.dtype())}, gradients);
-  return {y.detach(), gradients.of(x), gradients.of(w1), gradients.of(bias), gradients.of(w2)};
+  std::vector<Tensor> out{y.detach()};
+  for (const Tensor& each : {x, w1, b1, w2, b2, residual}) out.push_back(gradients.of(each));
+  return out;
 }
 
-TEST(Linear, TheDerivativeOfReluMayBeTakenByTheReader) {
+TEST(LinearReluLinear, HasTheGradientsOfTwoLinears) {
   for (const DType type : {DType::f32, DType::bf16}) {
     for (const float p : {0.0F, 0.3F, 1.0F}) {
       const auto apart = pair_gradients(type, {.p = p, .seed = 5}, false);
@@ -149,6 +157,35 @@ TEST(Linear, TheDerivativeOfReluMayBeTakenByTheReader) {
         EXPECT_LE(worst, (type == DType::f32 ? 1e-6 : 1e-2) * largest) << name(type) << " p " << p << " of " << n;
       }
     }
+  }
+}
+
+TEST(LinearReluLinear, HasTheBitsOfTwoLinears) {
+  for (const DType type : {DType::f32, DType::bf16}) {
+    const Tensor x = randn({21, 40}, 1).to(type), w1 = randn({70, 40}, 2), b1 = randn({70}, 3), w2 = randn({9, 70}, 4);
+    const DropoutOptions drop{.p = 0.3F, .seed = 5};
+    const Tensor middle = linear(x, w1, {.bias = b1, .activation = Activation::relu, .dropout = drop});
+    const Tensor expected = linear(middle, w2), copy1 = w1.to(type), copy2 = w2.to(type);
+    EXPECT_TRUE(same_bits(linear_relu_linear(x, {w1, b1}, {w2}, {.dropout = drop}), expected));
+    EXPECT_TRUE(same_bits(linear_relu_linear(x, {w1, b1, copy1}, {w2, {}, copy2}, {.dropout = drop}), expected));
+  }
+}
+
+TEST(LinearReluLinear, GivesEachInputItsGradientAlone) {
+  const std::vector<Tensor> values{randn({5, 4}, 1), randn({6, 4}, 2), randn({6}, 3),
+                                   randn({3, 6}, 4), randn({3}, 5),    randn({5, 3}, 6)};
+  for (size_t traced = 0; traced < values.size(); ++traced) {
+    std::vector<Tensor> in = values, all;
+    for (const Tensor& each : values) all.push_back(parameter(each));
+    in[traced] = all[traced];
+    const auto gradients = [](const std::vector<Tensor>& of) {
+      Tape tape;
+      const Tensor y = linear_relu_linear(of[0], {of[1], of[2]}, {of[3], of[4]}, {.residual = of[5]});
+      Gradients sums;
+      tape.backward({y}, {full(y.shape(), 1)}, sums);
+      return sums;
+    };
+    EXPECT_TRUE(same_bits(gradients(in).of(in[traced]), gradients(all).of(in[traced]))) << traced;
   }
 }
 
@@ -180,7 +217,6 @@ TEST(Linear, RefusesWhatDoesNotFit) {
   EXPECT_THROW(linear(x, w, {.residual = randn({2, 4}, 1), .dropout = {.p = 0.1F}}), Error);
   EXPECT_THROW(linear(x, w, {.activation = Activation::relu, .dropout = {.p = 1.5F}}), Error);
   EXPECT_THROW(linear(x, w, {.bias = randn({5}, 1)}), Error);
-  EXPECT_THROW(linear(x, w, {.relu_by_reader = true}), Error);
   EXPECT_THROW(linear(x.to(DType::bf16), w, {.copy = randn({4, 7}, 1).to(DType::bf16)}), Error);
 }
 

@@ -29,6 +29,23 @@ TEST(Rope, FollowsItsFormula) {
   }
 }
 
+// Tables of angles grow with the positions: the last row of one, the first row past it, and positions of no table.
+TEST(Rope, FollowsItsFormulaWhereTablesEnd) {
+  const float base = 4321;  // a table of its own
+  for (const int32_t position : {0, 63, 64, 127, 128, 129, 256, 300, 65535, 65536, 65537, 1 << 20}) {
+    for (const bool interleaved : {false, true}) {
+      const Tensor y =
+          rope(full({1, 1, 4}, 1), tensor<int32_t>({position}, {1}), {.base = base, .interleaved = interleaved});
+      for (int64_t n = 0; n < 2; ++n) {
+        const double angle = position * std::pow(4321.0, -static_cast<double>(n) / 2);
+        const int64_t a = interleaved ? 2 * n : n, b = interleaved ? 2 * n + 1 : n + 2;
+        EXPECT_NEAR(y.item({0, 0, a}), std::cos(angle) - std::sin(angle), 1e-5) << position;
+        EXPECT_NEAR(y.item({0, 0, b}), std::cos(angle) + std::sin(angle), 1e-5) << position;
+      }
+    }
+  }
+}
+
 TEST(Rope, GradientIsTheTurnBack) {
   const Tensor x = parameter(randn({4, 2, 6}, 1)), positions = tensor<int32_t>({0, 1, 2, 3}, {4});
   Tape tape;

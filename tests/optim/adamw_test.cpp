@@ -46,6 +46,31 @@ TEST(AdamW, ClipsByTheNormOfAll) {
   EXPECT_NEAR(optimiser.state().at("m.a").item({0}), 0.1 * 3 / 5, 1e-7);
 }
 
+// m after one step is (1 - beta1) times the gradient as the step saw it.
+TEST(AdamW, LeavesGradientsBelowTheClipAsTheyAre) {
+  for (const double size : {0.0, 0.3, 1.0}) {
+    const Tensor w = parameter(full({1}, 0));
+    AdamW optimiser({{"w", w}}, {.beta1 = 0.9, .clip = 1});
+    EXPECT_NEAR(optimiser.step(given(w, full({1}, size)), 0.1), size, 1e-7);
+    EXPECT_NEAR(optimiser.state().at("m.w").item({0}), 0.1 * size, 1e-7) << size;
+  }
+}
+
+TEST(AdamW, DoesNotClipWhereNoNormIsGiven) {
+  const Tensor w = parameter(full({1}, 0));
+  AdamW optimiser({{"w", w}}, {.beta1 = 0.9, .clip = 0});
+  optimiser.step(given(w, full({1}, 1000)), 0.1);
+  EXPECT_NEAR(optimiser.state().at("m.w").item({0}), 100, 1e-4);
+}
+
+TEST(AdamW, LeavesATensorWithoutAGradient) {
+  const Tensor w = parameter(full({1}, 5)), other = parameter(full({1}, 7));
+  AdamW optimiser({{"w", w}, {"other", other}}, {.weight_decay = 0.5});
+  optimiser.step(given(w, full({1}, 1)), 0.1);
+  EXPECT_EQ(other.item({0}), 7);
+  EXPECT_LT(w.item({0}), 5);
+}
+
 TEST(AdamW, LeavesEverythingWhereGradientsAreNotFinite) {
   const Tensor w = parameter(full({3}, 1));
   AdamW optimiser({{"w", w}}, {});
@@ -72,6 +97,26 @@ TEST(AdamW, GoesOnFromItsStateBitForBit) {
     EXPECT_EQ(first.means().at("w").item({i}), second.means().at("w").item({i}));
   }
   EXPECT_THROW(second.restore({}, 1), Error);
+}
+
+// (1 - d) · Σ d^(t-i) · wᵢ / (1 - dᵗ), of tensors without a gradient too.
+TEST(AdamW, TheRunningMeanIsCorrectedForItsStart) {
+  const Tensor w = parameter(randn({9}, 1)), still = parameter(full({1}, 3));
+  AdamW optimiser({{"w", w}, {"still", still}}, {.mean = 0.7});
+  std::vector<double> sum(9);
+  double weight = 0;
+  for (uint64_t step = 1; step <= 4; ++step) {
+    optimiser.step(given(w, randn({9}, step)), 0.5);
+    weight = 0.7 * weight + 0.3;
+    for (int64_t i = 0; i < 9; ++i) {
+      double& s = sum[static_cast<size_t>(i)];
+      s = 0.7 * s + 0.3 * w.item({i});
+      const double mean = optimiser.means().at("w").item({i});
+      EXPECT_NEAR(mean, s / weight, 1e-6 * (1 + std::abs(s / weight)));
+      EXPECT_TRUE(step > 1 || mean == w.item({i}));
+    }
+    EXPECT_EQ(optimiser.means().at("still").item({0}), 3);
+  }
 }
 
 }  // namespace

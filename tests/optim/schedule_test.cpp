@@ -26,6 +26,23 @@ TEST(Schedule, EachKindEndsAsItsFormulaSays) {
   EXPECT_DOUBLE_EQ(at(ScheduleKind::paper, 15), 0.5);
 }
 
+// rate · √(warmup / (s + 1)) after the warm-up, which a warm-up of 0 counts as 1: never 0, never above the rate.
+TEST(Schedule, ThePapersHoldsWithoutAWarmUp) {
+  for (const int64_t warmup : {0, 1}) {
+    const Schedule schedule{.kind = ScheduleKind::paper, .rate = 2, .warmup = warmup, .steps = 100};
+    EXPECT_DOUBLE_EQ(schedule.at(0), 2) << warmup;
+    EXPECT_DOUBLE_EQ(schedule.at(3), 1) << warmup;
+    EXPECT_DOUBLE_EQ(schedule.at(15), 0.5) << warmup;
+  }
+}
+
+TEST(Schedule, ThePapersMeetsItsWarmUp) {
+  const Schedule schedule{.kind = ScheduleKind::paper, .rate = 3, .warmup = 16, .steps = 100};
+  EXPECT_DOUBLE_EQ(schedule.at(7), 1.5);
+  EXPECT_DOUBLE_EQ(schedule.at(15), 3);
+  EXPECT_DOUBLE_EQ(schedule.at(63), 1.5);
+}
+
 TEST(Schedule, NamesGoBothWays) {
   for (const ScheduleKind kind :
        {ScheduleKind::constant, ScheduleKind::linear, ScheduleKind::cosine, ScheduleKind::paper})

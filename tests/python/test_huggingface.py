@@ -7,6 +7,8 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+import small_models
+
 import multihead.huggingface
 
 multihead.huggingface.register()
@@ -102,6 +104,41 @@ def test_generates_the_same_tokens(name):
         given = {k: v.flip(1) for k, v in given.items()}  # decoders are padded on the left
     run = lambda model: model.generate(**given, max_new_tokens=12, do_sample=False, pad_token_id=0)
     assert torch.equal(run(ours), run(eager))
+
+
+@pytest.mark.parametrize("name", ["bloom", "mpnet", "convbert", "git", "data2vec-vision"])
+def test_families_that_compute_attention_by_themselves_say_so_and_equal_eager(name):
+    """They add the mask to scores of their own, or look their attention up in a table of their own."""
+    theirs = small_models.eager(name)
+    with pytest.warns(UserWarning, match=f"multihead: {type(theirs).__name__} does not say that it calls attention functions"):
+        ours = small_models.ours(name, theirs)
+    given = small_models.inputs_of(theirs)
+    with torch.no_grad():
+        want, got = theirs(**given)[0], ours(**given)[0]
+        if "attention_mask" in given:
+            masked = given["attention_mask"].bool()
+            everything = {**given, "attention_mask": torch.ones_like(given["attention_mask"])}
+            assert not torch.allclose(theirs(**everything)[0][masked], want[masked], atol=1e-2)
+            want, got = want[masked], got[masked]
+    assert torch.allclose(got, want, atol=1e-4)
+
+
+def test_only_families_that_add_masks_get_floats():
+    """The others' are bools, and None where causality alone is left: those are what the kernels skip work by."""
+    kinds = {}
+    for name in ("bloom", "llama"):
+        model = small_models.ours(name, small_models.eager(name))
+        for length in (12, 1):
+            made = multihead.huggingface.attention_mask(
+                batch_size=2, q_length=length, kv_length=12, q_offset=12 - length, config=model.config, dtype=torch.float32)
+            kinds[name, length] = None if made is None else made.dtype
+    assert kinds["bloom", 12] == torch.float32 and kinds["llama", 12] is None
+
+
+def test_registering_twice_changes_nothing():
+    before = transformers.PreTrainedModel.get_correct_attn_implementation
+    multihead.huggingface.register()
+    assert transformers.PreTrainedModel.get_correct_attn_implementation is before
 
 
 def test_softcap_and_sink_have_gradients():

@@ -292,21 +292,6 @@ def test_eight_threads_backward():
         assert all(pool.map(same, range(8)))
 
 
-def test_patch_takes_what_it_can_and_says_what_it_did_not():
-    before = F.scaled_dot_product_attention
-    q = torch.randn(2, 3, 5, 8)
-    with mt.patch(warn=True) as patched:
-        assert torch.equal(F.scaled_dot_product_attention(q, q, q), mt.scaled_dot_product_attention(q, q, q))
-        layer = torch.nn.MultiheadAttention(24, 3, batch_first=True)
-        layer(torch.randn(2, 5, 24), torch.randn(2, 5, 24), torch.randn(2, 5, 24), need_weights=False)
-        with pytest.warns(UserWarning, match="float64") as said:
-            for _ in range(3):
-                F.scaled_dot_product_attention(q.double(), q.double(), q.double())
-        assert len(said) == 1
-    assert F.scaled_dot_product_attention is before
-    assert patched.taken == 2 and sum(patched.left.values()) == 3 and "3 × query holds torch.float64" in str(patched)
-
-
 @pytest.mark.parametrize("thing", [mt, mt.scaled_dot_product_attention, mt.MultiheadAttention, mt.patch], ids=lambda t: t.__name__)
 def test_examples_run(thing):
     examples = doctest.DocTestParser().get_doctest(thing.__doc__, {}, thing.__name__, None, 0)

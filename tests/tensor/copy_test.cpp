@@ -82,6 +82,42 @@ TEST(Copy, FloatsAreCutAndKeptInRange) {
   EXPECT_EQ(convert<bool>(-0.0f), false);
 }
 
+TEST(Copy, IntegersThatDoNotFitAreRefused) {
+  struct Row {
+    int64_t value;
+    DType to;
+    bool fits;
+  };
+  const int64_t wide = int64_t{1} << 32;
+  for (const auto& [value, to, fits] : std::vector<Row>{{wide + 3, DType::i32, false},
+                                                        {-wide - 3, DType::i32, false},
+                                                        {INT32_MAX, DType::i32, true},
+                                                        {INT32_MIN, DType::i32, true},
+                                                        {int64_t{INT32_MAX} + 1, DType::i32, false},
+                                                        {128, DType::i8, false},
+                                                        {-128, DType::i8, true},
+                                                        {-1, DType::u8, false},
+                                                        {255, DType::u8, true},
+                                                        {wide, DType::boolean, true},
+                                                        {wide + 3, DType::f64, true}}) {
+    const Tensor from = tensor<int64_t>({1, 0, value, 1}, {2, 2}).transpose(0, 1);
+    try {
+      const Tensor narrow = from.to(to);
+      EXPECT_TRUE(fits) << value << " as " << name(to);
+      EXPECT_EQ(narrow.item({0, 1}), to == DType::boolean ? 1 : static_cast<double>(value));
+    } catch (const Error& error) {
+      EXPECT_FALSE(fits) << error.what();
+      EXPECT_NE(std::string(error.what()).find(fmt::format("element 1 is {}", value)), std::string::npos)
+          << error.what();
+    }
+  }
+  EXPECT_THROW(full({2}, 200, DType::u8).to(DType::i8), Error);
+  EXPECT_THROW(full({2}, -1, DType::i8).to(DType::u8), Error);
+  const Tensor kept = full({2}, 7, DType::i32);
+  EXPECT_THROW(kept.copy_from(tensor<int64_t>({1, wide}, {2})), Error);
+  EXPECT_EQ(kept.item({0}), 7) << "nothing is written";
+}
+
 TEST(Copy, DoubleToHalfRoundsOnce) {
   // Just past a tie: f32 would lose the last bit and leave a tie, which goes to the even side below.
   EXPECT_EQ(static_cast<float>(convert<bf16>(1 + 0x1p-8 + 0x1p-40)), 1 + 0x1p-7f);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "multihead/base/out_of_memory.h"
 #include "multihead/base/parallel.h"
 #include "multihead/base/random.h"
 #include "multihead/tensor/tensor.h"
@@ -49,6 +50,13 @@ TEST(Factories, FillEveryElement) {
   }
 }
 
+TEST(Factories, NormalNumbersAreFourOfEachDraw) {
+  const Tensor x = randn({3, 7}, 5);
+  for (int64_t i = 0; i < x.count(); ++i)
+    EXPECT_EQ(x.data<float>()[i],
+              static_cast<float>(random_normal(5, static_cast<uint64_t>(i) / 4)[static_cast<size_t>(i % 4)]));
+}
+
 TEST(Factories, SizesAreChecked) {
   EXPECT_EQ(refusal([] {
               empty({2, -3});
@@ -59,7 +67,16 @@ TEST(Factories, SizesAreChecked) {
             "elements f64");
   EXPECT_THROW(empty({int64_t{1} << 40, int64_t{1} << 40}), Error);
   EXPECT_THROW(zeros({0, -1}), Error);
-  EXPECT_THROW(empty({int64_t{1} << 55}), std::bad_alloc);
+  try {
+    empty({int64_t{1} << 55});
+    FAIL();
+  } catch (const OutOfMemory& error) {
+    EXPECT_EQ(error.bytes(), size_t{1} << 57);
+    EXPECT_STREQ(
+        error.what(),
+        "empty: 144115188075855872 bytes of memory for f32 [36028797018963968] cannot be allocated; expected a "
+        "smaller call, or more memory");
+  }
   EXPECT_EQ(empty({0, int64_t{1} << 40, int64_t{1} << 40}).count(), 0);
 }
 

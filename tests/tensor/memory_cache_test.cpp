@@ -66,6 +66,13 @@ TEST(MemoryCache, SizesNobodyAsksForGiveWay) {
   EXPECT_EQ(empty({most / 2}).view().data, first);
 }
 
+TEST(MemoryCache, MemoryThatCouldNotBeHadWasNeverInUse) {
+  const MemoryUse before = memory_use();
+  EXPECT_THROW(empty({int64_t{1} << 55}), Error);
+  EXPECT_EQ(memory_use().in_use, before.in_use);
+  EXPECT_EQ(memory_use().peak, before.peak);
+}
+
 TEST(MemoryCache, ThreadsMayShareIt) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

@@ -114,6 +114,8 @@ TEST(ConfigRefusals, ValuesThatDoNotFitEachOther) {
   EXPECT_EQ(of_flags({"data.source_column=2"}),
             "config: data.source_column and data.target_column are both 2; expected two columns");
   EXPECT_EQ(of_flags({"data.valid=", "data.valid_target=x"}), "config: data.valid_target is given without data.valid");
+  EXPECT_EQ(of_flags({"data.hold_out=10"}),
+            "config: data.hold_out is 10, and data.valid names a file; expected one of the two");
   EXPECT_EQ(of_flags({"data.valid=", "train.patience=3"}),
             "config: train.patience is 3, and there is no data.valid to judge by");
   EXPECT_EQ(of_flags({"optimizer.schedule=paper", "optimizer.warmup=0"}),

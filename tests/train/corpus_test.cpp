@@ -51,6 +51,17 @@ TEST_F(Corpora, ReadTheValidationPairs) {
   EXPECT_EQ(data.valid_text.source(1), "the house");
 }
 
+TEST_F(Corpora, HoldOutPairsForValidation) {
+  std::string text;
+  for (int i = 0; i < 50; ++i) text += fmt::format("house {}\tHaus {}\n", i, i);
+  config_.data.train = file("own.tsv", text);
+  config_.data.hold_out = 5;
+  const Corpus data = read_corpus(config_);
+  EXPECT_EQ(data.valid.size(), 5);
+  EXPECT_EQ(data.valid_text.size(), 5);
+  EXPECT_EQ(data.train.size(), 45);
+}
+
 TEST_F(Corpora, LoadTheTokenizerThatIsNamed) {
   const Tokenizer tokenizer = train_bpe({"das das Haus Haus"}, {.vocabulary = 270});
   config_.tokenizer.path = folder_ / "tokenizer.json";

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "multihead/base/parallel.h"
 #include "tests/harness/refusal.h"
 #include "tests/harness/temporary_folder.h"
@@ -52,7 +54,7 @@ void expect_pair(const PairText& text, int64_t pair, std::string_view source, st
 }
 
 TEST_F(Pairs, ColumnsOfATsvFile) {
-  const PairText text = read("one\teins\tCC BY\ntwo words\tzwei W\xC3\xB6rter");
+  const PairText text = read("one\teins\ntwo words\tzwei W\xC3\xB6rter");
   EXPECT_EQ(text.size(), 2);
   expect_pair(text, 0, "one", "eins");
   expect_pair(text, 1, "two words", "zwei W\xC3\xB6rter");
@@ -75,30 +77,85 @@ TEST_F(Pairs, LineEndsOfWindowsAndAByteOrderMarkAreNoText) {
   expect_pair(text, 1, "two", "zwei");
 }
 
-TEST_F(Pairs, ALineWithAnEmptySideIsLeftOutAndCounted) {
+TEST_F(Pairs, ALineWithAnEmptySideIsSkippedAndCounted) {
   const PairText text = read("one\teins\n\n\tzwei\nthree\t\nfour\t  \n \t \nfive\tf\xC3\xBCnf\n");
   EXPECT_EQ(text.size(), 2);
   expect_pair(text, 1, "five", "f\xC3\xBCnf");
   EXPECT_EQ(text.line(1), 7);
-  EXPECT_EQ(sentences(text.report()), Sentences{"a.tsv: left out 5 of 7 lines (the first is line 2): an empty side"});
+  EXPECT_EQ(sentences(text.report()), Sentences{"a.tsv: skipped 5 of 7 lines (the first is line 2): an empty side"});
 }
 
-TEST_F(Pairs, ALineThatIsNotUtf8IsLeftOutAndCounted) {
+TEST_F(Pairs, ALineThatIsNotUtf8IsSkippedAndCounted) {
   const PairText text = read(
       "one\teins\ntwo\tzw\xFF"
       "ei\nthree\tdrei\n\xC3\tvier\n");
   EXPECT_EQ(text.size(), 2);
   expect_pair(text, 1, "three", "drei");
-  EXPECT_EQ(sentences(text.report()), Sentences{"a.tsv: left out 2 of 4 lines (the first is line 2): not UTF-8"});
+  EXPECT_EQ(
+      sentences(text.report()),
+      Sentences{"a.tsv: skipped 2 of 4 lines (the first is line 2): not UTF-8 at byte 3; a file in another encoding "
+                "is converted by iconv -f WINDOWS-1252 -t UTF-8"});
 }
 
-TEST_F(Pairs, WhatOtherColumnsHoldDoesNotMatter) { EXPECT_EQ(read("one\teins\t\xFF\n").size(), 1); }
+TEST_F(Pairs, FurtherColumnsAreCountedAndNotRead) {
+  const PairText text = read("one\teins\ntwo\tzwei\t\xFF\nthree\tdrei\t\nfour\tvier\n\n");
+  EXPECT_EQ(text.size(), 4);
+  expect_pair(text, 1, "two", "zwei");
+  EXPECT_EQ(
+      sentences(text.report()),
+      (Sentences{"a.tsv: skipped 1 of 5 lines (line 5): an empty side",
+                 "a.tsv: 2 of 5 lines have more than 2 columns (the first is line 2); only columns 1 and 2 are read"}));
+  EXPECT_EQ(sentences(read("x\tone\ty\teins\n", 4, 2).report()), Sentences{});
+  EXPECT_EQ(sentences(read_two("a\tb\tc\n", "d\n").report()), Sentences{});  // no TSV
+}
 
-TEST_F(Pairs, AMegabyteInALineIsLeftOutAndCounted) {
+TEST_F(Pairs, HeldOutSourcesAreNotInWhatStays) {
+  std::string lines;
+  for (int i = 0; i < 300; ++i) lines += fmt::format("source {}\ttarget {}\n", i % 200, i);
+  PairText text = read(lines);
+  const PairText held = text.hold_out(40);
+  EXPECT_GE(held.size(), 40);
+  EXPECT_LE(held.size(), 41);  // a source has two pairs at most
+  EXPECT_EQ(held.size() + text.size(), 300);
+  EXPECT_EQ(held.report().kept, held.size());
+  EXPECT_EQ(text.report().kept, text.size());
+  std::set<std::string_view> sources;
+  for (int64_t i = 0; i < held.size(); ++i) sources.insert(held.source(i));
+  for (int64_t i = 0; i < text.size(); ++i) EXPECT_FALSE(sources.contains(text.source(i)));
+  for (int64_t i = 1; i < held.size(); ++i) EXPECT_LT(held.line(i - 1), held.line(i));
+  // Spread over the file, not its beginning or its end.
+  EXPECT_LT(held.line(0), 60);
+  EXPECT_GT(held.line(held.size() - 1), 240);
+}
+
+TEST_F(Pairs, WhichAreHeldOutFollowsFromTheSourcesAlone) {
+  std::string forwards, backwards;
+  for (int i = 0; i < 100; ++i) {
+    forwards += fmt::format("s{}\tt\n", i);
+    backwards += fmt::format("s{}\tu\n", 99 - i);
+  }
+  PairText a = read(forwards), b = read(backwards);
+  const PairText from_a = a.hold_out(10), from_b = b.hold_out(10);
+  ASSERT_EQ(from_a.size(), 10);
+  ASSERT_EQ(from_b.size(), 10);
+  for (int64_t i = 0; i < 10; ++i) EXPECT_EQ(from_a.source(i), from_b.source(9 - i));
+}
+
+TEST_F(Pairs, NotMoreThanHalfIsHeldOut) {
+  PairText text = read("a\tb\nc\td\ne\tf\ng\th\n");
+  EXPECT_EQ(refusal([&] { text.hold_out(3); }),
+            "a.tsv: 3 pairs are to be held out; expected 1 to half of the 4 there are");
+  EXPECT_EQ(text.hold_out(2).size(), 2);
+  PairText same = read("a\tb\na\tc\n");
+  EXPECT_EQ(refusal([&] { same.hold_out(1); }),
+            "a.tsv: nothing is left beside the 2 pairs held out, which have one source");
+}
+
+TEST_F(Pairs, AMegabyteInALineIsSkippedAndCounted) {
   const std::string megabyte(1 << 20, 'a');
-  const Sentences expected{"a.tsv: left out 2 of 3 lines (the first is line 1): more than 65536 bytes"};
+  const Sentences expected{"a.tsv: skipped 2 of 3 lines (the first is line 1): more than 65536 bytes"};
   EXPECT_EQ(sentences(read(megabyte + "\nx\t" + megabyte + "\none\teins\n").report()), expected);
-  const Sentences of_two{"a.en and a.de: left out 1 of 2 lines (line 2): more than 65536 bytes"};
+  const Sentences of_two{"a.en and a.de: skipped 1 of 2 lines (line 2): more than 65536 bytes"};
   EXPECT_EQ(sentences(read_two("one\ntwo\n", "eins\n" + megabyte).report()), of_two);
 }
 
@@ -117,8 +174,8 @@ TEST_F(Pairs, AnEmptyFileIsRefused) {
 TEST_F(Pairs, AFileWithoutAPairIsRefusedWithTheReasons) {
   EXPECT_EQ(
       refusal([&] { read("\n\xFF\tx\n"); }),
-      "a.tsv: no sentence pair is left; a.tsv: left out 1 of 2 lines (line 1): an empty side; a.tsv: left out 1 of 2 "
-      "lines (line 2): not UTF-8");
+      "a.tsv: no sentence pair is left; a.tsv: skipped 1 of 2 lines (line 1): an empty side; a.tsv: skipped 1 of 2 "
+      "lines (line 2): not UTF-8 at byte 1; a file in another encoding is converted by iconv -f WINDOWS-1252 -t UTF-8");
 }
 
 TEST_F(Pairs, AMissingColumnIsRefusedWithTheLine) {
@@ -193,15 +250,15 @@ TEST_F(Datasets, LeaveOutPairsThatAreTooLongWithTheirEnd) {
   EXPECT_EQ(data.text_pair(1), 3);
   EXPECT_EQ(data.report().kept, 2);
   EXPECT_EQ(sentences(data.report()),
-            (Sentences{"a.tsv: left out 1 of 5 lines (line 2): an empty side",
-                       "a.tsv: left out 2 of 5 lines (the first is line 3): more than 2 tokens on a side"}));
+            (Sentences{"a.tsv: skipped 1 of 5 lines (line 2): an empty side",
+                       "a.tsv: skipped 2 of 5 lines (the first is line 3): more than 2 tokens on a side"}));
   EXPECT_EQ(Dataset(text, bytes, 3).size(), 3);
   EXPECT_EQ(Dataset(text, bytes, 4).size(), 4);
 }
 
 TEST_F(Datasets, WithoutAPairAreRefused) {
   EXPECT_EQ(refusal([&] { Dataset(read("Satz\tx y z\n"), tokenizer_, 2); }),
-            "a.tsv: no sentence pair is left; a.tsv: left out 1 of 1 lines (line 1): more than 2 tokens on a side");
+            "a.tsv: no sentence pair is left; a.tsv: skipped 1 of 1 lines (line 1): more than 2 tokens on a side");
   EXPECT_EQ(refusal([&] { Dataset(read("a\tb\n"), tokenizer_, 1); }),
             "Dataset: max_length is 1; expected a token and its end, 2 or more");
 }

@@ -9,74 +9,19 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "multihead/base/random.h"
 #include "multihead/io/checkpoint.h"
 #include "multihead/io/safetensors.h"
 #include "tests/harness/refusal.h"
-#include "tests/harness/temporary_folder.h"
+#include "tests/train/small_run.h"
 
 namespace mh {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string text_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
-
-// Sentences of numbers and their words, one pair a line.
-void write_pairs(const fs::path& path, uint64_t seed, int count) {
-  const char* words[] = {"null", "eins", "zwei", "drei", "vier", "sechs", "sieben", "acht"};
-  Random random(seed);
-  std::ofstream out(path);
-  for (int n = 0; n < count; ++n) {
-    std::string source, target;
-    for (int64_t i = 1 + random.below(6); i > 0; --i) {
-      const int64_t word = random.below(8);
-      source += (source.empty() ? "" : " ") + std::to_string(word);
-      target += (target.empty() ? "" : " ") + std::string(words[word]);
-    }
-    out << source << "\t" << target << "\n";
-  }
-}
-
-class TrainerTest : public testing::Test {
- protected:
-  TrainerTest() {
-    write_pairs(folder_ / "train.tsv", 1, 200);
-    write_pairs(folder_ / "valid.tsv", 2, 20);
-  }
-
-  TrainConfig config(const std::string& output, int64_t steps = 12) const {
-    TrainConfig c;
-    c.model = {.vocabulary = 0,
-               .width = 16,
-               .heads = 2,
-               .feed_forward = 24,
-               .encoder_layers = 1,
-               .decoder_layers = 1,
-               .max_length = 32};
-    c.tokenizer.vocabulary = 300;
-    c.data.train = folder_ / "train.tsv";
-    c.data.valid = folder_ / "valid.tsv";
-    c.data.tokens_per_batch = 256;
-    c.data.max_length = 32;
-    c.train.output = folder_ / output;
-    c.train.steps = steps;
-    c.train.save_every = 3;
-    c.train.validate_every = 4;
-    c.train.ema = 0.9;
-    c.optimizer.warmup = 4;
-    return c;
-  }
-
-  TemporaryFolder folder_;
-};
+class TrainerTest : public SmallRun {};
 
 void expect_same_end(const std::string& a, const std::string& b) {
   const auto x = load_newest_checkpoint(a + "/checkpoints"), y = load_newest_checkpoint(b + "/checkpoints");
@@ -94,7 +39,11 @@ TEST_F(TrainerTest, LeavesAModelFolder) {
   int steps = 0, validations = 0;
   std::string saved;
   TrainRequest request{.config = config("run")};
-  request.events.on_step = [&](const TrainStep& step) { EXPECT_EQ(step.step, ++steps); };
+  request.events.on_step = [&](const TrainStep& step) {
+    EXPECT_EQ(step.step, ++steps);
+    EXPECT_GT(step.tokens_per_second, 0);
+    EXPECT_EQ(step.seconds_left == 0, step.step == 12);
+  };
   request.events.on_validation = [&](const TrainValidation& v) {
     ++validations;
     EXPECT_GT(v.perplexity, 1);
@@ -109,7 +58,7 @@ TEST_F(TrainerTest, LeavesAModelFolder) {
   EXPECT_TRUE(fs::exists(saved));
   for (const char* name : {"config.toml", "tokenizer.json", "model.safetensors", "metrics.jsonl", "checkpoints"})
     EXPECT_TRUE(fs::exists(fs::path(outcome.folder) / name)) << name;
-  EXPECT_EQ(list_checkpoints(outcome.folder + "/checkpoints").size(), 2u);
+  EXPECT_GE(list_checkpoints(outcome.folder + "/checkpoints").size(), 2u);
 }
 
 TEST_F(TrainerTest, AFolderWithARunIsRefusedUnlessResumed) {

@@ -1,11 +1,15 @@
 """multihead.attention with gradients: all its options, on tensors of PyTorch."""
 
+from collections.abc import Sequence
+from typing import Any, Literal, overload
+
 import torch
 from torch import Tensor
 
 from multihead import _core
 
 from . import _op
+from ._functional import in_batches, is_watched, not_dense, one_by_one
 
 _GIVEN = 8  # tensors a call may have a gradient for: q, k, v, dense bias, slopes or table, sink, tau, mixing matrix
 
@@ -35,9 +39,15 @@ class _Full(torch.autograd.Function):
         return o, lse
 
     @staticmethod
+    def jvp(ctx, *tangents):
+        raise NotImplementedError("multihead.torch.attention: its derivatives run backwards; one that runs forwards was asked for")
+
+    @staticmethod
     def backward(ctx, d_o, d_lse):
         if d_o is None and d_lse is None:
             return (None,) * (_GIVEN + 1)
+        if in_batches(d_o, d_lse):
+            return one_by_one(lambda *one: _Full.backward(ctx, *one), d_o, d_lse)
         *tensors, o, lse = ctx.saved_tensors
         d_o = torch.zeros_like(o) if d_o is None else _op.unit(d_o)
         wants = list(ctx.needs_input_grad[:_GIVEN])
@@ -56,6 +66,79 @@ def _biases(bias):
     return listed, dense, relative
 
 
+def _refuse(*tensors):
+    for name, x in zip("qkv", tensors):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"multihead.torch.attention: {name} is a {type(x).__name__}; expected a torch.Tensor")
+        reason = not_dense(name, x)
+        if reason is not None:
+            raise NotImplementedError(f"multihead.torch.attention: {reason}")
+    if is_watched():
+        raise NotImplementedError(
+            "multihead.torch.attention: torch.func, torch.jit.trace and modes of PyTorch do not see into this call; expected"
+            " multihead.torch.scaled_dot_product_attention")
+
+
+_Bias = Tensor | _core.Bias | Sequence[Tensor | _core.Bias] | None
+
+
+@overload
+def attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    mask: _core.Mask | None = None,
+    bias: _Bias = None,
+    scale: float | None = None,
+    similarity: _core.Similarity | None = None,
+    softcap: float = 0.0,
+    dropout: float = 0.0,
+    seed: int | None = None,
+    sink: Tensor | None = None,
+    return_lse: Literal[False] = False,
+    cu_seqlens_q: Sequence[int] | Tensor | None = None,
+    cu_seqlens_k: Sequence[int] | Tensor | None = None,
+    score_mix: _core.ScoreMix | None = None,
+) -> Tensor: ...
+@overload
+def attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    mask: _core.Mask | None = None,
+    bias: _Bias = None,
+    scale: float | None = None,
+    similarity: _core.Similarity | None = None,
+    softcap: float = 0.0,
+    dropout: float = 0.0,
+    seed: int | None = None,
+    sink: Tensor | None = None,
+    return_lse: Literal[True],
+    cu_seqlens_q: Sequence[int] | Tensor | None = None,
+    cu_seqlens_k: Sequence[int] | Tensor | None = None,
+    score_mix: _core.ScoreMix | None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    mask: _core.Mask | None = None,
+    bias: _Bias = None,
+    scale: float | None = None,
+    similarity: _core.Similarity | None = None,
+    softcap: float = 0.0,
+    dropout: float = 0.0,
+    seed: int | None = None,
+    sink: Tensor | None = None,
+    return_lse: bool,
+    cu_seqlens_q: Sequence[int] | Tensor | None = None,
+    cu_seqlens_k: Sequence[int] | Tensor | None = None,
+    score_mix: _core.ScoreMix | None = None,
+) -> Tensor | tuple[Tensor, Tensor]: ...
 @torch.compiler.disable
 def attention(
     q: Tensor,
@@ -63,7 +146,7 @@ def attention(
     v: Tensor,
     *,
     mask: _core.Mask | None = None,
-    bias=None,
+    bias: _Bias = None,
     scale: float | None = None,
     similarity: _core.Similarity | None = None,
     softcap: float = 0.0,
@@ -71,10 +154,10 @@ def attention(
     seed: int | None = None,
     sink: Tensor | None = None,
     return_lse: bool = False,
-    cu_seqlens_q=None,
-    cu_seqlens_k=None,
+    cu_seqlens_q: Sequence[int] | Tensor | None = None,
+    cu_seqlens_k: Sequence[int] | Tensor | None = None,
     score_mix: _core.ScoreMix | None = None,
-):
+) -> Tensor | tuple[Tensor, Tensor]:
     """multihead.attention on tensors, with gradients; the options mean what they mean there.
 
     They reach q, k and v, a dense bias, the slopes of multihead.alibi, the table of multihead.t5, sink, the tau of
@@ -89,8 +172,9 @@ def attention(
     >>> q.grad.shape, sink.grad.shape, slopes.grad.shape
     (torch.Size([1, 4, 32, 16]), torch.Size([4]), torch.Size([4]))
     """
+    _refuse(q, k, v)
     q, k, v = _op.unit(q), _op.unit(k), _op.unit(v)
-    options = {"mask": mask, "scale": scale, "similarity": similarity, "softcap": softcap, "sink": sink}
+    options: dict[str, Any] = {"mask": mask, "scale": scale, "similarity": similarity, "softcap": softcap, "sink": sink}
     options |= {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k, "score_mix": score_mix}
     dense = relative = None
     if bias is not None:

@@ -1,5 +1,7 @@
 """torch.nn.functional.scaled_dot_product_attention, by multihead's kernels."""
 
+import math
+
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
@@ -16,27 +18,43 @@ _grad_enabled = torch.is_grad_enabled
 _autocast = torch.is_autocast_enabled
 _transforms = torch._C._functorch.peek_interpreter_stack
 _modes = torch._C._len_torch_dispatch_stack
+_tracing = torch._C._get_tracing_state
+
+
+def is_watched():
+    """Whether something must see each operator of PyTorch's: a compiler, a transform of torch.func, a mode, torch.jit.trace."""
+    return _compiling() or _transforms() is not None or _modes() != 0 or _tracing() is not None
 
 
 def is_eager(tensors):
-    """Whether the kernels may be called at once: plain tensors, and nothing that must see each operator of PyTorch's."""
-    return not _compiling() and _transforms() is None and _modes() == 0 and {type(x) for x in tensors} <= _PLAIN
+    """Whether the kernels may be called at once: plain tensors, and nobody watches."""
+    return not is_watched() and {type(x) for x in tensors} <= _PLAIN
 
 
-def why_not(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+def not_dense(name, x):
+    """Why a tensor's memory cannot be read, in a sentence; None where it can."""
+    if x.device.type != "cpu":
+        return f"{name} lies on {x.device}; expected the CPU"
+    if x.layout != torch.strided or x.is_nested:
+        return f"{name} is not a dense tensor; expected one that is neither sparse nor nested"
+    return None
+
+
+def why_not(query, key, value, attn_mask=None):
     """What keeps a call from multihead's kernels, in a sentence; None where nothing does."""
     for name, x in (("query", query), ("key", key), ("value", value), ("attn_mask", attn_mask)):
         if x is None:
             continue
-        if x.device.type != "cpu":
-            return f"{name} lies on {x.device}; expected the CPU"
-        if x.layout != torch.strided or x.is_nested:
-            return f"{name} is not a dense tensor"
+        reason = not_dense(name, x)
+        if reason is not None:
+            return reason
         if name == "attn_mask":
             if x.dtype not in _FLOATS and x.dtype != torch.bool:
                 return f"attn_mask holds {x.dtype}; expected bool, or floats of 16 or 32 bits"
         elif x.dtype not in _FLOATS:
             return f"{name} holds {x.dtype}; expected float32, bfloat16 or float16"
+        elif x.dim() == 0:
+            return f"{name} is a tensor without axes; expected (…, H, T, D)"
         elif not 1 <= x.shape[-1] <= _LONGEST_HEAD:
             return f"{name} is {tuple(x.shape)}; expected heads of 1 to {_LONGEST_HEAD} elements"
     return None
@@ -56,24 +74,33 @@ def _four_axes(query, key, value, attn_mask, enable_gqa):
     given = (query, key, value, attn_mask)
     if min(query.dim(), key.dim(), value.dim()) < 2:
         _fail(ValueError, "query, key and value need at least two axes", *given)
+    grouped = enable_gqa and min(query.dim(), key.dim(), value.dim()) > 2
+    if grouped and (key.shape[-3] != value.shape[-3] or key.shape[-3] == 0 or query.shape[-3] % key.shape[-3]):
+        _fail(ValueError, "the heads of key and value must be the same number, and divide those of query", *given)
     if query.dim() == key.dim() == value.dim() == 4 and query.shape[0] == key.shape[0] == value.shape[0]:
-        if query.shape[1] == key.shape[1] == value.shape[1]:
+        if query.shape[1] != 0 and (grouped or query.shape[1] == key.shape[1] == value.shape[1]):
             return query, key, value, attn_mask, None
-        if enable_gqa:
-            if key.shape[1] != value.shape[1] or key.shape[1] == 0 or query.shape[1] % key.shape[1]:
-                _fail(ValueError, "the heads of key and value must be as many, and divide those of query", *given)
-            return query, key, value, attn_mask, None
-    if enable_gqa and query.shape[:-2] != key.shape[:-2]:
-        _fail(ValueError, "enable_gqa needs four axes and one batch size", *given)
+    inner = 3 if grouped else 2  # axes that are not broadcast
     try:
-        lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
+        outer = torch.broadcast_shapes(query.shape[:-inner], key.shape[:-inner], value.shape[:-inner])
     except RuntimeError:
         _fail(ValueError, "the leading axes do not broadcast (enable_gqa=True lets key and value have fewer heads)", *given)
+    lead = (*outer, query.shape[-3]) if grouped else outer
     heads = lead[-1] if lead else 1
-    fold = lambda x: x.expand(*lead, *x.shape[-2:]).reshape(-1, heads, *x.shape[-2:]) if heads else x.new_empty(0, 1, *x.shape[-2:])
-    if attn_mask is not None and (attn_mask.dim() > 4 or len(lead) != 2):
-        attn_mask = attn_mask.expand(*lead, query.shape[-2], key.shape[-2]).reshape(-1, heads, query.shape[-2], key.shape[-2])
+    batch = math.prod(lead[:-1]) if heads else 0
+    own = lambda x: x.shape[-3] if grouped else max(heads, 1)
+    fold = lambda x: x.expand(*outer, *x.shape[-inner:]).reshape(batch, own(x), *x.shape[-2:])
+    if attn_mask is not None and (attn_mask.dim() > 4 or len(lead) != 2 or heads == 0):
+        scores = query.shape[-2], key.shape[-2]
+        try:
+            attn_mask = attn_mask.expand(*lead, *scores).reshape(batch, max(heads, 1), *scores)
+        except RuntimeError:
+            _fail(ValueError, "attn_mask does not broadcast to the scores", *given)
     return fold(query), fold(key), fold(value), attn_mask, lead
+
+
+def refuse_forwards(ctx, *tangents):
+    raise NotImplementedError("scaled_dot_product_attention: its derivatives run backwards; one that runs forwards was asked for")
 
 
 class _Backward(torch.autograd.Function):
@@ -105,6 +132,26 @@ def _run(q, k, v, scale, given, with_mean, in_rows):
     return *_core.attention(q, k, v, out=out, scale=scale, return_lse=True, **given), None
 
 
+_is_batched = torch._C._functorch.is_legacy_batchedtensor
+
+
+def in_batches(*gradients):
+    """Whether torch.autograd.grad(…, is_grads_batched=True) asks, as jacobian(…, vectorize=True) does."""
+    return any(g is not None and _is_batched(g) for g in gradients)
+
+
+def one_by_one(backward, *gradients):
+    """What backward gives for each gradient of a batch, batched again."""
+    level = torch._C._vmapmode_increment_nesting() - 1
+    torch._C._vmapmode_decrement_nesting()
+    batched = [in_batches(g) for g in gradients]
+    plain = [torch._remove_batch_dim(g, level, 1, 0) if own else g for g, own in zip(gradients, batched)]
+    size = next(len(g) for g, own in zip(plain, batched) if own)
+    each = [backward(*(g[n] if own else g for g, own in zip(plain, batched))) for n in range(size)]
+    joined = [None if parts[0] is None else torch.stack(parts) for parts in zip(*each)]
+    return tuple(None if g is None else torch._add_batch_dim(g, 0, level) for g in joined)
+
+
 class _Attention(torch.autograd.Function):
     """The eager call with gradients: shorter than the way through the dispatcher."""
 
@@ -122,14 +169,14 @@ class _Attention(torch.autograd.Function):
             ctx.mark_non_differentiable(mean)
         return o, lse, mean
 
-    @staticmethod
-    def jvp(ctx, *tangents):
-        raise NotImplementedError("scaled_dot_product_attention: its derivatives run backwards; one that runs forwards was asked for")
+    jvp = staticmethod(refuse_forwards)
 
     @staticmethod
     def backward(ctx, d_o, d_lse, d_mean):
         if d_o is None and d_lse is None:
             return (None,) * 10
+        if in_batches(d_o, d_lse):
+            return one_by_one(lambda *one: _Attention.backward(ctx, *one, None), d_o, d_lse)
         q, k, v, o, lse, mask = ctx.saved_tensors
         dropout, seed, causal, scale = ctx.rest
         wants = ctx.needs_input_grad[:4]
@@ -155,6 +202,7 @@ class _Transformed(torch.autograd.Function):
         return _op.attention(q, k, v, mask, seed, dropout, causal, scale)
 
     setup_context = staticmethod(_op.setup_context)
+    jvp = staticmethod(refuse_forwards)
 
     @staticmethod
     def backward(ctx, d_o, d_lse):
@@ -217,8 +265,11 @@ def scaled_dot_product_attention(
     plain = dropout_p == 0.0 and type(query) is type(key) is type(value) is Tensor
     plain = plain and (attn_mask is None or (type(attn_mask) is Tensor and attn_mask.is_cpu and not is_causal))
     plain = plain and not _compiling() and not _autocast("cpu") and query.is_cpu and forward_ad._current_level < 0
-    if plain and _transforms() is None and _modes() == 0:
-        o = _core.plain_attention(query, key, value, attn_mask, is_causal, scale, enable_gqa, _grad_enabled())
+    if plain and not is_watched():
+        try:
+            o = _core.plain_attention(query, key, value, attn_mask, is_causal, scale, enable_gqa, _grad_enabled())
+        except ValueError:  # said again below, in PyTorch's own names
+            o = None
         if o is not None:
             return o
     for name, x in (("query", query), ("key", key), ("value", value), ("attn_mask", attn_mask)):

@@ -5,13 +5,23 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from . import _op
-from ._functional import attend, why_not
+from ._functional import attend, not_dense, why_not
 from ._linear import linear
 
 
 def _dropped(mask, kind):
     """A mask of nn.MultiheadAttention as one of scaled_dot_product_attention: there True keeps, here it drops."""
     return ~mask if mask.dtype == torch.bool else mask.to(kind)
+
+
+def _check_mask(name, mask, shapes):
+    """Refuses what nn.MultiheadAttention refuses."""
+    if mask is None:
+        return
+    if mask.dtype != torch.bool and not mask.is_floating_point():
+        raise ValueError(f"MultiheadAttention: {name} holds {mask.dtype}; expected bool, where True drops, or floats, which are added")
+    if tuple(mask.shape) not in shapes:
+        raise ValueError(f"MultiheadAttention: {name} is {tuple(mask.shape)}; expected {' or '.join(map(str, shapes))}")
 
 
 def _joined(a, b):
@@ -51,9 +61,7 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         batched = query.dim() == 3
-        if query.dim() not in (2, 3) or key.dim() != query.dim() or value.dim() != query.dim():
-            shapes = f"query is {tuple(query.shape)}, key is {tuple(key.shape)}, value is {tuple(value.shape)}"
-            raise ValueError(f"MultiheadAttention: expected (L, E) or three axes of all; {shapes}")
+        self._check(query, key, value, key_padding_mask, attn_mask)
         if is_causal and attn_mask is None:
             raise ValueError("MultiheadAttention: is_causal is a hint about attn_mask; expected attn_mask beside it")
         if not batched and key_padding_mask is not None:
@@ -74,6 +82,25 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         if not batched:
             return o.squeeze(0), None if weights is None else weights.squeeze(0)
         return (o if self.batch_first else o.transpose(0, 1)), weights
+
+    def _check(self, query, key, value, key_padding_mask, attn_mask):
+        for name, x in (("query", query), ("key", key), ("value", value)):
+            reason = not_dense(name, x)
+            if reason is not None:
+                raise NotImplementedError(f"MultiheadAttention: {reason}")
+        shapes = lambda: f"query is {tuple(query.shape)}, key is {tuple(key.shape)}, value is {tuple(value.shape)}"
+        if query.dim() not in (2, 3) or key.dim() != query.dim() or value.dim() != query.dim():
+            raise ValueError(f"MultiheadAttention: expected (L, E) or three axes of all; {shapes()}")
+        widths = self.embed_dim, self.kdim, self.vdim
+        if (query.shape[-1], key.shape[-1], value.shape[-1]) != widths or key.shape[:-1] != value.shape[:-1]:
+            raise ValueError(f"MultiheadAttention: expected widths {widths}, and as many keys as values; {shapes()}")
+        at = 0 if self.batch_first else 1
+        B = query.shape[at] if query.dim() == 3 else 1
+        if query.dim() == 3 and key.shape[at] != B:
+            raise ValueError(f"MultiheadAttention: expected one batch size; {shapes()}")
+        L, S = query.shape[-2 if self.batch_first else 0], key.shape[-2 if self.batch_first else 0]
+        _check_mask("key_padding_mask", key_padding_mask, [(B, S) if query.dim() == 3 else (S,)])
+        _check_mask("attn_mask", attn_mask, [(L, S), (B * self.num_heads, L, S)])
 
     def _heads(self, query, key, value):
         """q, k and v as (B, H, T, D), with the learned and the zero key where the layer has them."""

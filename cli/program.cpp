@@ -1,0 +1,64 @@
+// The list of verbs, and what they share.
+#include "cli/program.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "cli/help_format.h"
+#include "cli/say.h"
+#include "cli/selftest.h"
+#include "cli/verbs.h"
+
+namespace mh::cli {
+namespace {
+
+constexpr const char* kAbout =
+    "Trains, runs and shows Transformers; attention that is fast and exact on the CPU.\n"
+    "\n"
+    "New here? Run these in turn:\n"
+    "  echo 'How are you?' | multihead translate              with the model that comes with the project\n"
+    "  echo 'How are you?' | multihead translate --attention  and what it looked at\n"
+    "  multihead doctor                                       what this machine has, and which kernels it will use\n"
+    "  multihead selftest                                     every kernel against a double-precision reference\n"
+    "  multihead bench attention --quick                      how fast it is, against this machine's own limits\n";
+
+std::string exit_codes_text() {
+  std::string out = "Exit codes:\n";
+  for (const ExitCode& each : kExitCodes) out += fmt::format("  {:<8} {}\n", each.code, each.meaning);
+  out.pop_back();
+  return out;
+}
+
+void add_quiet(CLI::App& app) {
+  const auto verbs = app.get_subcommands([](const CLI::App*) { return true; });
+  if (verbs.empty()) app.add_flag("-q,--quiet", quiet(), "no progress and no notes: only results and errors");
+  for (CLI::App* verb : verbs) add_quiet(*verb);
+}
+
+}  // namespace
+
+void make_program(CLI::App& app, int& code) {
+  app.name("multihead");
+  app.description(kAbout);
+  app.formatter(std::make_shared<HelpFormat>());
+  app.set_version_flag("-V,--version", MH_VERSION, "print the version");
+  app.set_help_flag("-h,--help", "print this help");
+  app.footer(fmt::format("{}\n{}", kEnvironment, exit_codes_text()));
+  add_doctor(app, code);
+  add_selftest(app, code);
+  add_bench(app, code);
+  add_train(app, code);
+  add_translate(app, code);
+  add_eval(app, code);
+  add_tokenizer(app, code);
+  add_inspect(app, code);
+  add_average(app, code);
+  add_completion(app, code);
+  add_reference(app, code);
+  add_quiet(app);
+}
+
+}  // namespace mh::cli

@@ -1,0 +1,68 @@
+// Sums over the matrices of a Transformer.
+#include "multihead/train/memory_need.h"
+
+#include <algorithm>
+
+#include "multihead/base/error.h"
+
+namespace mh::detail {
+
+namespace {
+
+constexpr int64_t kSmallestVocabulary = 260;  // the special tokens and the 256 bytes
+constexpr int64_t kT5Buckets = 32;
+
+// Of matrices, which have bf16 copies, and of vectors.
+struct Sizes {
+  int64_t matrices = 0, vectors = 0;
+};
+
+Sizes sizes_of(const TransformerConfig& c) {
+  const int64_t layers = c.encoder_layers + c.decoder_layers, attentions = layers + c.decoder_layers;
+  const int64_t norms = 2 * c.encoder_layers + 3 * c.decoder_layers + 2;
+  const int64_t middle = c.feed_forward * (c.middle == Middle::swiglu || c.middle == Middle::geglu ? 2 : 1);
+  Sizes out{.matrices = attentions * 4 * c.width * c.width + layers * (middle + c.feed_forward) * c.width +
+                        (c.tied ? 1 : 3) * c.vocabulary * c.width,
+            .vectors = attentions * 4 * c.width + layers * (middle + c.width) + norms * 2 * c.width};
+  if (c.positions == ModelPositions::learned) out.matrices += c.max_length * c.width;
+  if (c.positions == ModelPositions::t5) out.matrices += layers * kT5Buckets * c.heads;
+  return out;
+}
+
+double gibibytes(int64_t bytes) { return static_cast<double>(bytes) / (int64_t{1} << 30); }
+
+}  // namespace
+
+int64_t parameter_count(const TransformerConfig& config) {
+  const Sizes sizes = sizes_of(config);
+  return sizes.matrices + sizes.vectors;
+}
+
+int64_t training_bytes(const TrainConfig& config) {
+  const Sizes sizes = sizes_of(config.model);
+  const int64_t copies = config.train.ema > 0 ? 5 : 4;  // weights, gradients, two moments, the mean
+  const int64_t halves = config.train.precision == DType::f32 ? 0 : sizes.matrices;
+  const bool table = config.model.positions == ModelPositions::sinusoidal;
+  return 4 * copies * (sizes.matrices + sizes.vectors) + 2 * halves +
+         (table ? 4 * config.model.max_length * config.model.width : 0);
+}
+
+void check_fits_memory(const TrainConfig& config, int64_t available) {
+  TrainConfig least = config;
+  least.model.vocabulary = std::max(least.model.vocabulary, kSmallestVocabulary);
+  const int64_t needed = training_bytes(least);
+  check(needed <= available,
+        "train: the model has {} parameters, and training it takes at least {} bytes ({:.1f} GiB); expected at most {} "
+        "({:.1f} GiB), the memory that is free; try a smaller model.width, model.feed_forward, vocabulary or fewer "
+        "layers",
+        parameter_count(least.model), needed, gibibytes(needed), available, gibibytes(available));
+}
+
+void fail_out_of_memory(const TrainConfig& config) {
+  fail(ErrorKind::invalid_argument,
+       "train: there is not enough memory; try a smaller data.tokens_per_batch (it is {}), model.width (it is {}) or "
+       "data.max_length (it is {})",
+       config.data.tokens_per_batch, config.model.width, config.data.max_length);
+}
+
+}  // namespace mh::detail

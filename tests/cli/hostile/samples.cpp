@@ -1,0 +1,106 @@
+// Small enough to end in a fraction of a second.
+#include "tests/cli/hostile/samples.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "tests/decode/tiny_translator.h"
+#include "tests/harness/temporary_folder.h"
+
+namespace mh::cli {
+
+std::vector<std::string> Sample::words(const std::string& out) const {
+  std::vector<std::string> all;
+  std::istringstream names(command);
+  for (std::string word; names >> word;) all.push_back(word);
+  all.insert(all.end(), flags.begin(), flags.end());
+  if (out.empty() && !brief.empty()) all.push_back(brief);
+  if (output_flag.empty() || (out.empty() && !brief.empty())) return all;
+  const std::string path = out.empty() ? output : out;
+  if (output_flag.ends_with('=')) {  // a key of the configuration
+    all.insert(all.end(), {"--set", output_flag + path});
+  } else {
+    all.insert(all.end(), {output_flag, path});
+  }
+  return all;
+}
+
+const std::vector<Sample>& samples() {
+  static const std::vector<std::string> kModel = {"model/model.safetensors", "model/tokenizer.json"};
+  static const std::vector<Sample> all = {
+      {.command = "doctor"},
+      {.command = "selftest", .flags = {"--cases", "1"}},
+      {.command = "bench attention",
+       .flags = {"--case", "t32_d64", "--dtype", "f32", "--threads", "1", "--seconds", "0.01", "--pass", "forward"},
+       .output_flag = "--record",
+       .output = "made",
+       .brief = "--list"},
+      {.command = "bench gemm",
+       .flags = {"--case", "gemm_16x1024", "--dtype", "f32", "--threads", "1", "--seconds", "0.01"},
+       .output_flag = "--record",
+       .output = "made",
+       .brief = "--list"},
+      {.command = "bench rows",
+       .flags = {"--case", "embedding", "--dtype", "f32", "--threads", "1", "--seconds", "0.01"},
+       .output_flag = "--record",
+       .output = "made",
+       .brief = "--list"},
+      {.command = "bench train",
+       .flags = {"--batch", "1", "--length", "2", "--steps", "1", "--threads", "2"},
+       .repeatable = false},
+      {.command = "train",
+       .flags = {"run.toml", "--threads", "2"},
+       .output_flag = "train.output=",
+       .output = "made",
+       .files = {"run.toml", "pairs.tsv", "valid.tsv"},
+       .needs_thread = true},
+      {.command = "translate",
+       .flags = {"model", "--beam", "2", "--max-length", "8", "--threads", "2"},
+       .files = kModel,
+       .input = "the cat sat\na dog\n"},
+      {.command = "eval",
+       .flags = {"model", "set.tsv", "--beam", "1", "--max-length", "8", "--threads", "2"},
+       .output_flag = "--output",
+       .output = "made.txt",
+       .files = {"set.tsv", kModel[0], kModel[1]},
+       .repeatable = false},  // it prints how fast it was
+      {.command = "tokenizer train",
+       .flags = {"text.txt", "--vocabulary", "280"},
+       .output_flag = "--out",
+       .output = "made.json",
+       .files = {"text.txt"},
+       .texts = {"text.txt"}},
+      {.command = "tokenizer encode", .flags = {kModel[1]}, .files = {kModel[1]}, .input = "the cat\n"},
+      {.command = "tokenizer decode", .flags = {kModel[1]}, .files = {kModel[1]}, .input = "70 71\n"},
+      {.command = "inspect", .flags = {kModel[0]}, .files = {kModel[0]}},
+      {.command = "average",
+       .flags = {kModel[0], "second.safetensors"},
+       .output_flag = "--out",
+       .output = "made.safetensors",
+       .files = {kModel[0], "second.safetensors"}},
+      {.command = "completion", .flags = {"bash"}},
+  };
+  return all;
+}
+
+void make_inputs(const std::string& folder) {
+  const std::string model = folder + "/model";
+  std::filesystem::create_directories(model);
+  test::write_translator(model);
+  std::filesystem::copy_file(model + "/model.safetensors", folder + "/second.safetensors");
+  put_text(folder + "/set.tsv", "the cat sat\tdie Katze\na dog\tein Hund\n");
+  put_text(folder + "/valid.tsv", "the house\tdas Haus\n");
+  put_text(folder + "/text.txt", "the cat sat on the mat\nthe dog sat on the cat\n");
+  std::string pairs;
+  for (int i = 0; i < 20; ++i) pairs += fmt::format("the house number {}\tdas Haus Nummer {}\n", i, i);
+  put_text(folder + "/pairs.tsv", pairs);
+  put_text(folder + "/run.toml",
+           "[model]\nwidth = 8\nheads = 2\nfeed_forward = 8\nencoder_layers = 1\ndecoder_layers = 1\n"
+           "[tokenizer]\nvocabulary = 280\n"
+           "[data]\ntrain = \"pairs.tsv\"\nvalid = \"valid.tsv\"\ntokens_per_batch = 100\n"
+           "[train]\noutput = \"made\"\nsteps = 2\n");
+}
+
+}  // namespace mh::cli

@@ -1,0 +1,47 @@
+// Attention on contiguous (B, H, T, D) tensors behind a C interface, for bench/cuda/table.py.
+#include "multihead/kernels/cuda/entry.h"
+#include "multihead/kernels/cuda/plan.h"
+
+// What it fills: the same order and types. Outside the unnamed namespace, or what takes it would not be exported.
+struct Plain {
+  void *q, *k, *v, *o, *lse, *d_o, *dq, *dk, *dv, *workspace, *stream;
+  const float* scale;
+  int B, H, Hkv, Tq, Tk, D, type, causal, behind, generic;
+};
+
+namespace {
+
+using namespace mh::kernels::cuda;
+
+Array dense(void* data, Element type, int heads, int rows, int width) {
+  return {data, type, {static_cast<int64_t>(heads) * rows * width, static_cast<int64_t>(rows) * width, width, 1}};
+}
+
+Call call_of(const Plain& p) {
+  Call c;
+  const auto type = static_cast<Element>(p.type);
+  c.B = c.batch = p.B, c.H = p.H, c.Hkv = p.Hkv, c.Dk = c.Dv = p.D, c.Tq = c.q_rows = p.Tq, c.Tk = c.k_rows = p.Tk;
+  c.span.q_len = p.Tq, c.span.k_len = p.Tk, c.span.position = p.Tk - p.Tq;
+  c.options.scale = p.scale;
+  if (p.causal) c.options.ahead = 0;
+  if (p.behind >= 0) c.options.behind = p.behind;
+  c.q = dense(p.q, type, p.H, p.Tq, p.D), c.o = dense(p.o, type, p.H, p.Tq, p.D), c.d_o = dense(p.d_o, type, p.H, p.Tq, p.D);
+  c.dq = dense(p.dq, type, p.H, p.Tq, p.D), c.k = dense(p.k, type, p.Hkv, p.Tk, p.D), c.v = dense(p.v, type, p.Hkv, p.Tk, p.D);
+  c.dk = dense(p.dk, type, p.Hkv, p.Tk, p.D), c.dv = dense(p.dv, type, p.Hkv, p.Tk, p.D);
+  c.lse = {p.lse, Element::f32, {static_cast<int64_t>(p.H) * p.Tq, p.Tq, 1, 0}};
+  return c;
+}
+
+}  // namespace
+
+extern "C" long long mh_plain_workspace(const Plain* p) {
+  const Call c = call_of(*p);
+  const int64_t a = forward_workspace(c), b = backward_workspace(c);
+  return a > b ? a : b;
+}
+extern "C" int mh_plain_forward(const Plain* p) {
+  return attention_forward(call_of(*p), p->workspace, static_cast<cudaStream_t>(p->stream), p->generic ? Route::generic : Route::best);
+}
+extern "C" int mh_plain_backward(const Plain* p) {
+  return attention_backward(call_of(*p), p->workspace, static_cast<cudaStream_t>(p->stream), p->generic ? Route::generic : Route::best);
+}
