@@ -39,7 +39,7 @@ std::vector<AttentionCase> batches(int64_t count) {
 }
 
 TEST(AttentionDeterminism, ASequenceHasTheSameBitsAloneOrInABatch) {
-  int64_t compared = 0;
+  int64_t compared = 0;  // cases, each on every rung: how many rungs there are depends on the machine and the build
   for (const AttentionCase& c : batches(harness::cases(600))) {
     if (c.packed) continue;
     const CaseInputs in = make_inputs(c);
@@ -54,10 +54,10 @@ TEST(AttentionDeterminism, ASequenceHasTheSameBitsAloneOrInABatch) {
         EXPECT_TRUE(same_bits(whole[n].second.slice(0, b, b + 1), own[n].second))
             << step.name << " " << c.label() << ": " << whole[n].first << " of sequence " << b;
       }
-      ++compared;
     }
+    ++compared;
   }
-  EXPECT_GT(compared, harness::cases(200));
+  EXPECT_GE(compared, harness::cases(60));
 }
 
 TEST(AttentionDeterminism, APackedSequenceHasTheBitsOfTheSameSequenceAlone) {
@@ -85,10 +85,10 @@ TEST(AttentionDeterminism, APackedSequenceHasTheBitsOfTheSameSequenceAlone) {
       EXPECT_TRUE(same_bits(piece(g.dq, cu_q), apart.gradients.dq)) << step.name << " dq " << c.label();
       EXPECT_TRUE(same_bits(piece(g.dk, cu_k), apart.gradients.dk)) << step.name << " dk " << c.label();
       EXPECT_TRUE(same_bits(piece(g.dv, cu_k), apart.gradients.dv)) << step.name << " dv " << c.label();
-      ++compared;
     }
+    ++compared;
   }
-  EXPECT_GT(compared, harness::cases(40));
+  EXPECT_GE(compared, harness::cases(12));
 }
 
 TEST(AttentionDeterminism, APaddingMaskGivesTheBitsOfTheKeysItKeeps) {
