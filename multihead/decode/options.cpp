@@ -50,7 +50,7 @@ void check_options(const SearchOptions& o) {
   check(o.patience > 0 && o.patience <= 1e6 && most_finished(o) >= 1,
         "search: a patience of {}; expected one that lets a hypothesis finish, at most 1e6", o.patience);
   check(o.n_best >= 1 && o.n_best <= most_finished(o),
-        "search: the {} best of a beam of {}, which finishes {}; expected as many or fewer, or a wider beam", o.n_best,
+        "search: the {} best of a beam of {}, which finishes {}; expected no more than that, or a wider beam", o.n_best,
         o.beam, most_finished(o));
   const double alpha = alpha_of(o.penalty);
   check(alpha >= 0 && alpha <= 100, "search: a length penalty with alpha {}; expected 0 to 100", alpha);

@@ -67,7 +67,7 @@ void list_packed(AttentionPlan& plan, const Packed& packed, const CallShapes& sh
   const View& cu_q = check_boundaries(plan, "cu_seqlens_q", packed.cu_seqlens_q, shapes).view();
   const View& cu_k = check_boundaries(plan, "cu_seqlens_k", packed.cu_seqlens_k, shapes).view();
   AttentionSizes& s = plan.size;
-  check(cu_q.size[0] == cu_k.size[0], "{}: cu_seqlens_q has {} entries and cu_seqlens_k {}; expected as many; {}",
+  check(cu_q.size[0] == cu_k.size[0], "{}: cu_seqlens_q has {} entries and cu_seqlens_k {}; expected the same number; {}",
         plan.op, cu_q.size[0], cu_k.size[0], shapes);
   s.sequences = cu_q.size[0] - 1;
   plan.sequences.resize(static_cast<size_t>(s.sequences));
@@ -106,9 +106,9 @@ void plan_layout(AttentionPlan& plan, const AttentionInputs& in) {
   const int batch = 0, heads = 1, rows = s.packed ? 0 : 2, width = rank - 1;
   check(q.size[width] == k.size[width], "{}: heads of q are {} wide and those of k {}; expected one width; {}", plan.op,
         q.size[width], k.size[width], shapes);
-  check(k.size[heads] == v.size[heads], "{}: k has {} heads and v {}; expected as many; {}", plan.op, k.size[heads],
+  check(k.size[heads] == v.size[heads], "{}: k has {} heads and v {}; expected the same number; {}", plan.op, k.size[heads],
         v.size[heads], shapes);
-  check(k.size[rows] == v.size[rows], "{}: k has {} rows and v {}; expected as many; {}", plan.op, k.size[rows],
+  check(k.size[rows] == v.size[rows], "{}: k has {} rows and v {}; expected the same number; {}", plan.op, k.size[rows],
         v.size[rows], shapes);
   check(s.packed || (k.size[batch] == q.size[batch] && v.size[batch] == q.size[batch]),
         "{}: the batches of q, k and v are {}, {} and {}; expected one; {}", plan.op, q.size[batch], k.size[batch],
@@ -143,7 +143,7 @@ void plan_cache_layout(AttentionPlan& plan, const Tensor& q, const KVCache& cach
   const KVCacheOptions& o = cache.options();
   AttentionSizes& s = plan.size;
   check_operand(plan.op, "q", q, 4, shapes);
-  check(q.size(0) == o.batch, "{}: q has a batch of {} and the cache {} sequences; expected as many; {}", plan.op,
+  check(q.size(0) == o.batch, "{}: q has a batch of {} and the cache {} sequences; expected the same number; {}", plan.op,
         q.size(0), o.batch, shapes);
   check(q.size(-1) == o.key_width, "{}: heads of q are {} wide and those of the cache {}; expected one width; {}",
         plan.op, q.size(-1), o.key_width, shapes);

@@ -149,7 +149,7 @@ void KVCache::check_rows(const Tensor& k, const Tensor& v, const std::vector<int
     }
   }
   const int64_t count = k.size(2);
-  check(v.size(2) == count, "kv_cache: k has {} rows and v {}; expected as many; {}", count, v.size(2), shapes);
+  check(v.size(2) == count, "kv_cache: k has {} rows and v {}; expected the same number; {}", count, v.size(2), shapes);
   std::vector<bool> seen(lengths_.size());
   for (const int32_t b : sequences) {
     check(b >= 0 && b < o.batch, "kv_cache: sequence {} is not in the cache; expected 0 to {}; {}", b, o.batch - 1,

@@ -37,7 +37,7 @@ void check_tokenizer(const Tokenizer& tokenizer, const TransformerConfig& model)
   require_special(tokenizer, "<s>", model.begin);
   require_special(tokenizer, "</s>", model.end);
   check(model.vocabulary == 0 || model.vocabulary == tokenizer.size(),
-        "config: model.vocabulary is {}, and the tokenizer has {} tokens; expected as many, or 0", model.vocabulary,
+        "config: model.vocabulary is {}, and the tokenizer has {} tokens; expected the same number, or 0", model.vocabulary,
         tokenizer.size());
 }
 

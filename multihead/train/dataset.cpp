@@ -135,7 +135,7 @@ void PairText::read_two(const PairFiles& files) {
   std::string_view sources = open(files.source), targets = open(files.target);
   report_.name = fmt::format("{} and {}", files.source, files.target);
   const int64_t lines = count_lines(sources), others = count_lines(targets);
-  check(lines == others, "{} has {} lines and {} has {}; expected as many: line by line they belong together",
+  check(lines == others, "{} has {} lines and {} has {}; expected the same number, line by line",
         files.source, lines, files.target, others);
   while (!sources.empty() && !targets.empty()) {
     const std::string_view source = next_line(sources), target = next_line(targets);

@@ -188,7 +188,7 @@ TEST_F(Pairs, AMissingColumnIsRefusedWithTheLine) {
 
 TEST_F(Pairs, TwoFilesOfDifferentLengthsAreRefused) {
   EXPECT_EQ(refusal([&] { read_two("one\ntwo\n", "eins\n"); }),
-            "a.en has 2 lines and a.de has 1; expected as many: line by line they belong together");
+            "a.en has 2 lines and a.de has 1; expected the same number, line by line");
 }
 
 TEST_F(Pairs, AFileThatIsNotThereIsRefused) {
