@@ -12,11 +12,15 @@ function(mh_together target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${MH_TOGETHER} UNITY_BUILD_BATCH_SIZE 12)
 endfunction()
 
-# mh_layer(base DEPENDS …): object library of every source directly in the folder. What leaves the shared library is
+# mh_layer(base ROOMS … DEPENDS …): object library of every source directly in the folder and in its rooms. What leaves the shared library is
 # decided in one place, the version script cmake/exports.map.
 function(mh_layer name)
-  cmake_parse_arguments(arg "" "" "DEPENDS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  cmake_parse_arguments(arg "" "" "ROOMS;DEPENDS" ${ARGN})
+  set(globs ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  foreach(room ${arg_ROOMS})
+    list(APPEND globs ${CMAKE_CURRENT_SOURCE_DIR}/${room}/*.cpp)
+  endforeach()
+  file(GLOB sources CONFIGURE_DEPENDS ${globs})
   list(FILTER sources EXCLUDE REGEX "/isa_[a-z0-9_]+\\.cpp$")
   add_library(mh_${name} OBJECT ${sources})
   target_link_libraries(mh_${name} PUBLIC mh_flags ${MH_FMT} Threads::Threads)
@@ -29,7 +33,7 @@ function(mh_layer name)
   set_property(GLOBAL APPEND PROPERTY MH_LAYERS mh_${name})
 endfunction()
 
-# mh_isa(layer avx2 FLAGS …): adds isa_avx2.cpp to the layer, unless MH_WITHOUT_RUNGS names it, compiled with those flags
+# mh_isa(layer avx2 FLAGS …): adds isa/isa_avx2.cpp to the layer, unless MH_WITHOUT_RUNGS names it, compiled with those flags
 # whatever the build type: a rung at -O0 leaves weak symbols that carry its instruction set. Sanitizers get -O1, and what to
 # inline is left to the compiler (rung_headers.h): they must not take an hour to compile. Nor do they watch the scopes of a
 # rung's local variables, thousands of inlined vectors: half of AddressSanitizer's compile time (42 s to 24 s a rung, GCC 12,
@@ -55,7 +59,7 @@ function(mh_isa layer rung)
   if(MH_RUNG_LAUNCHER AND NOT MH_SANITIZE)
     set_target_properties(mh_${layer} PROPERTIES CXX_COMPILER_LAUNCHER ${MH_RUNG_LAUNCHER})
   endif()
-  set(source ${CMAKE_CURRENT_SOURCE_DIR}/isa_${rung}.cpp)
+  set(source ${CMAKE_CURRENT_SOURCE_DIR}/isa/isa_${rung}.cpp)
   target_sources(mh_${layer} PRIVATE ${source})
   set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
     "${optimise};-fno-math-errno;-Wno-uninitialized;-Wno-maybe-uninitialized;-DHWY_COMPILE_ONLY_STATIC;${arg_FLAGS}")

@@ -12,7 +12,7 @@
 #include <random>
 #include <vector>
 
-#include "multihead/kernels/cpu/amx_detect.h"
+#include "multihead/kernels/cpu/isa/amx_detect.h"
 #include "multihead/kernels/cpu/dispatch.h"
 
 // g++ 12 warns of its own intrinsics' undefined vectors.

@@ -7,10 +7,10 @@
 
 #include "multihead/base/error.h"
 #include "multihead/kernels/cpu/profile.h"
-#include "multihead/kernels/cpu/rungs.h"
+#include "multihead/kernels/cpu/isa/rungs.h"
 
 #if defined(__x86_64__)
-#include "multihead/kernels/cpu/amx_detect.h"
+#include "multihead/kernels/cpu/isa/amx_detect.h"
 #endif
 
 namespace mh::kernels {

@@ -2,7 +2,7 @@
 // 8-bit and 16-bit integers by VNNI, which its machines have.
 #include <immintrin.h>
 
-#include "multihead/kernels/cpu/rung_headers.h"
+#include "multihead/kernels/cpu/isa/rung_headers.h"
 
 static_assert(HWY_TARGET == HWY_AVX3, "the flags of this rung select another Highway target than the one it is named for");
 
@@ -13,12 +13,12 @@ namespace {
 
 #include "multihead/kernels/cpu/vector_math.inl"
 #include "multihead/kernels/cpu/philox.inl"
-#include "multihead/kernels/cpu/row_vectors.inl"
-#include "multihead/kernels/cpu/row_max.inl"
-#include "multihead/kernels/cpu/top_list.inl"
-#include "multihead/kernels/cpu/linear_top_k_pack.inl"
-#include "multihead/kernels/cpu/linear_top_k.inl"
-#include "multihead/kernels/cpu/attention_decode.inl"
+#include "multihead/kernels/cpu/rows/vectors.inl"
+#include "multihead/kernels/cpu/rows/max.inl"
+#include "multihead/kernels/cpu/rows/top_list.inl"
+#include "multihead/kernels/cpu/gemm/linear_top_k_pack.inl"
+#include "multihead/kernels/cpu/gemm/linear_top_k.inl"
+#include "multihead/kernels/cpu/attention/decode/decode.inl"
 
 }  // namespace
 

@@ -1,4 +1,4 @@
 // The rows of the rung of SSE4.2.
 #define MH_RUNG baseline
 #define MH_HIGHWAY HWY_SSE4
-#include "multihead/kernels/cpu/rows_rung.inl"
+#include "multihead/kernels/cpu/isa/rows_rung.inl"

@@ -1,5 +1,5 @@
 // Whether this process may use AMX tiles for bf16.
-#include "multihead/kernels/cpu/amx_detect.h"
+#include "multihead/kernels/cpu/isa/amx_detect.h"
 
 #if defined(__x86_64__) && defined(__linux__)
 

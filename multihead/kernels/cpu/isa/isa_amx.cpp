@@ -1,23 +1,23 @@
 // The rung of AMX tiles for bf16.
 #include <immintrin.h>
 
-#include "multihead/kernels/cpu/rung_headers.h"
+#include "multihead/kernels/cpu/isa/rung_headers.h"
 
 static_assert(HWY_TARGET == HWY_AVX3_DL, "the flags of this rung select another Highway target than the one it is named for");
 
 namespace mh::kernels {
 namespace {
 
-#include "multihead/kernels/cpu/attention_fma.inl"
+#include "multihead/kernels/cpu/attention/fma/fma.inl"
 #include "multihead/kernels/cpu/tile.inl"
-#include "multihead/kernels/cpu/attention_tiles.inl"
+#include "multihead/kernels/cpu/attention/tiles/tiles.inl"
 #include "multihead/kernels/cpu/turn.inl"
-#include "multihead/kernels/cpu/gemm_pack.inl"
-#include "multihead/kernels/cpu/activation_math.inl"
-#include "multihead/kernels/cpu/gemm_epilogue.inl"
-#include "multihead/kernels/cpu/gemm_tile_operands.inl"
-#include "multihead/kernels/cpu/gemm_tile_beat.inl"
-#include "multihead/kernels/cpu/gemm_tiles.inl"
+#include "multihead/kernels/cpu/gemm/pack.inl"
+#include "multihead/kernels/cpu/rows/activation_math.inl"
+#include "multihead/kernels/cpu/gemm/epilogue.inl"
+#include "multihead/kernels/cpu/gemm/tile_operands.inl"
+#include "multihead/kernels/cpu/gemm/tile_beat.inl"
+#include "multihead/kernels/cpu/gemm/tiles.inl"
 #include "multihead/kernels/cpu/limits_amx.inl"
 
 }  // namespace

@@ -2,22 +2,22 @@
 // order.
 
 // Each stands on the one before.
-#include "multihead/kernels/cpu/attention_decode_rows.inl"
+#include "multihead/kernels/cpu/attention/decode/rows.inl"
 
-#include "multihead/kernels/cpu/attention_decode_dot.inl"
+#include "multihead/kernels/cpu/attention/decode/dot.inl"
 
-#include "multihead/kernels/cpu/attention_decode_add.inl"
+#include "multihead/kernels/cpu/attention/decode/add.inl"
 
-#include "multihead/kernels/cpu/attention_decode_scores.inl"
+#include "multihead/kernels/cpu/attention/decode/scores.inl"
 
-#include "multihead/kernels/cpu/attention_decode_chunk.inl"
+#include "multihead/kernels/cpu/attention/decode/chunk.inl"
 
-#include "multihead/kernels/cpu/attention_decode_short.inl"
+#include "multihead/kernels/cpu/attention/decode/short.inl"
 
 #if defined(MH_PAIR_PRODUCTS)
-#include "multihead/kernels/cpu/attention_decode_pairs.inl"
+#include "multihead/kernels/cpu/attention/decode/pairs.inl"
 
-#include "multihead/kernels/cpu/attention_decode_bytes.inl"
+#include "multihead/kernels/cpu/attention/decode/bytes.inl"
 #endif
 
 namespace decode {

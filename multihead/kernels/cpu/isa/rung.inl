@@ -1,26 +1,26 @@
 // Every body of one instruction set, and its line in the table. Included once by each isa_*.cpp, after MH_RUNG and MH_HIGHWAY.
 
-#include "multihead/kernels/cpu/rung_headers.h"
+#include "multihead/kernels/cpu/isa/rung_headers.h"
 
 static_assert(HWY_TARGET == MH_HIGHWAY, "the flags of this rung select another Highway target than the one it is named for");
 
 namespace mh::kernels {
 namespace {
 
-#include "multihead/kernels/cpu/attention_fma.inl"
-#include "multihead/kernels/cpu/attention_tasks.inl"
-#include "multihead/kernels/cpu/attention_decode.inl"
-#include "multihead/kernels/cpu/attention_weights.inl"
-#include "multihead/kernels/cpu/attention_mean.inl"
-#include "multihead/kernels/cpu/attention_statistics.inl"
+#include "multihead/kernels/cpu/attention/fma/fma.inl"
+#include "multihead/kernels/cpu/attention/tasks.inl"
+#include "multihead/kernels/cpu/attention/decode/decode.inl"
+#include "multihead/kernels/cpu/attention/weights.inl"
+#include "multihead/kernels/cpu/attention/mean.inl"
+#include "multihead/kernels/cpu/attention/statistics.inl"
 #include "multihead/kernels/cpu/turn.inl"
-#include "multihead/kernels/cpu/gemm_pack.inl"
-#include "multihead/kernels/cpu/activation_math.inl"
-#include "multihead/kernels/cpu/gemm_epilogue.inl"
-#include "multihead/kernels/cpu/gemm_panels.inl"
-#include "multihead/kernels/cpu/gemm_stream.inl"
-#include "multihead/kernels/cpu/gemm_filled.inl"
-#include "multihead/kernels/cpu/gemm.inl"
+#include "multihead/kernels/cpu/gemm/pack.inl"
+#include "multihead/kernels/cpu/rows/activation_math.inl"
+#include "multihead/kernels/cpu/gemm/epilogue.inl"
+#include "multihead/kernels/cpu/gemm/panels.inl"
+#include "multihead/kernels/cpu/gemm/stream.inl"
+#include "multihead/kernels/cpu/gemm/filled.inl"
+#include "multihead/kernels/cpu/gemm/gemm.inl"
 #include "multihead/kernels/cpu/limits.inl"
 
 void gemm_pack(const GemmPackArgs& args) {

@@ -1,4 +1,4 @@
 // The rows of the rung of Arm NEON.
 #define MH_RUNG neon
 #define MH_HIGHWAY HWY_NEON
-#include "multihead/kernels/cpu/rows_rung.inl"
+#include "multihead/kernels/cpu/isa/rows_rung.inl"

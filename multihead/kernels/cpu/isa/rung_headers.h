@@ -11,7 +11,7 @@
 #include "multihead/base/parallel.h"
 #include "multihead/base/scratch.h"
 #include "multihead/kernels/attention_decode.h"
-#include "multihead/kernels/cpu/rungs.h"
+#include "multihead/kernels/cpu/isa/rungs.h"
 #include "multihead/kernels/table.h"
 
 // A sanitizer watches an access wherever its code stands: forced into every caller, the same code is watched, and compiled, many

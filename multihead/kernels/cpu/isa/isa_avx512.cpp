@@ -1,4 +1,4 @@
 // The rung of AVX-512 F, BW, CD, DQ, VL.
 #define MH_RUNG avx512
 #define MH_HIGHWAY HWY_AVX3
-#include "multihead/kernels/cpu/rung.inl"
+#include "multihead/kernels/cpu/isa/rung.inl"

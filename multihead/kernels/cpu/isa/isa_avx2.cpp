@@ -1,4 +1,4 @@
 // The rung of AVX2, FMA, F16C.
 #define MH_RUNG avx2
 #define MH_HIGHWAY HWY_AVX2
-#include "multihead/kernels/cpu/rung.inl"
+#include "multihead/kernels/cpu/isa/rung.inl"

@@ -1,7 +1,7 @@
 // The rung of AVX512_BF16: matrix products and attention of bf16 by pairs.
 #include <immintrin.h>
 
-#include "multihead/kernels/cpu/rung_headers.h"
+#include "multihead/kernels/cpu/isa/rung_headers.h"
 
 static_assert(HWY_TARGET == HWY_AVX3,
               "the flags of this rung select another Highway target than the one it is named for");
@@ -11,18 +11,18 @@ static_assert(HWY_TARGET == HWY_AVX3,
 namespace mh::kernels {
 namespace {
 
-#include "multihead/kernels/cpu/attention_fma.inl"
+#include "multihead/kernels/cpu/attention/fma/fma.inl"
 #include "multihead/kernels/cpu/tile.inl"
 #include "multihead/kernels/cpu/tile_pairs.inl"
-#include "multihead/kernels/cpu/attention_tiles.inl"
+#include "multihead/kernels/cpu/attention/tiles/tiles.inl"
 #include "multihead/kernels/cpu/turn.inl"
-#include "multihead/kernels/cpu/gemm_pack.inl"
-#include "multihead/kernels/cpu/activation_math.inl"
-#include "multihead/kernels/cpu/gemm_epilogue.inl"
-#include "multihead/kernels/cpu/gemm_panels.inl"
-#include "multihead/kernels/cpu/gemm_stream.inl"
-#include "multihead/kernels/cpu/gemm_filled.inl"
-#include "multihead/kernels/cpu/gemm.inl"
+#include "multihead/kernels/cpu/gemm/pack.inl"
+#include "multihead/kernels/cpu/rows/activation_math.inl"
+#include "multihead/kernels/cpu/gemm/epilogue.inl"
+#include "multihead/kernels/cpu/gemm/panels.inl"
+#include "multihead/kernels/cpu/gemm/stream.inl"
+#include "multihead/kernels/cpu/gemm/filled.inl"
+#include "multihead/kernels/cpu/gemm/gemm.inl"
 #include "multihead/kernels/cpu/limits_pairs.inl"
 
 void (*gemm_below)(const GemmArgs&) = nullptr;

@@ -58,7 +58,7 @@ struct DecodePlan {
   void (*weights)(int64_t keys, float* p) = nullptr;
   void (*gather)(const RowShape& shape, const float* p, const int32_t* sums, float* o) = nullptr;
   bool marks = false;           // masks beyond the reach of a row
-  bool plain = false;           // nothing between q · k and the softmax: attention_decode_short.inl
+  bool plain = false;           // nothing between q · k and the softmax: attention/decode/short.inl
   int64_t partial = 0;          // floats
 };
 

@@ -1,0 +1,18 @@
+// The attention bodies over vectors of f32, in the order in which they build on each other.
+
+#include "multihead/kernels/cpu/vector_math.inl"
+#include "multihead/kernels/cpu/gemm/microkernel.inl"
+#include "multihead/kernels/cpu/transpose.inl"
+#include "multihead/kernels/cpu/attention/fma/rows.inl"
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/attention/fma/scores.inl"
+#include "multihead/kernels/cpu/philox.inl"
+#include "multihead/kernels/cpu/rows/dropout.inl"
+#include "multihead/kernels/cpu/attention/fma/forward.inl"
+#include "multihead/kernels/cpu/attention/mean_rows.inl"
+#include "multihead/kernels/cpu/attention/order.inl"
+#include "multihead/kernels/cpu/attention/fma/backward_tile.inl"
+#include "multihead/kernels/cpu/attention/fma/backward_bias.inl"
+#include "multihead/kernels/cpu/attention/fma/backward.inl"
+#include "multihead/kernels/cpu/attention/fma/backward_lse.inl"
+#include "multihead/kernels/cpu/attention/fma/backward_tasks.inl"
