@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "multihead/ops/attention.h"
+#include "multihead/ops/attention/attention.h"
 
 namespace mh::bench {
 

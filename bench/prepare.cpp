@@ -4,8 +4,8 @@
 
 #include "bench/run.h"
 #include "multihead/check/limits.h"
-#include "multihead/ops/attention.h"
-#include "multihead/ops/kv_cache.h"
+#include "multihead/ops/attention/attention.h"
+#include "multihead/ops/attention/kv_cache.h"
 #include "multihead/ops/matmul.h"
 
 namespace mh::bench {

@@ -8,7 +8,7 @@
 #include "multihead/base/out_of_memory.h"
 #include "multihead/base/parallel.h"
 #include "multihead/c.h"
-#include "multihead/ops/attention.h"
+#include "multihead/ops/attention/attention.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // multihead.attention, merge, explain: the call itself, with the GIL released while the kernels run.
 #include <nanobind/stl/string.h>
 
-#include "multihead/ops/attention.h"
+#include "multihead/ops/attention/attention.h"
 #include "python/bindings.h"
 #include "python/cache_object.h"
 #include "python/docstrings.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <optional>
 
-#include "multihead/ops/attention.h"
+#include "multihead/ops/attention/attention.h"
 #include "python/bindings.h"
 #include "python/options.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "multihead/ops/attention.h"
+#include "multihead/ops/attention/attention.h"
 #include "python/bindings.h"
 #include "python/docstrings.h"
 #include "python/lost_gradients.h"

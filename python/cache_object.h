@@ -5,7 +5,7 @@
 #include <shared_mutex>
 #include <vector>
 
-#include "multihead/ops/kv_cache.h"
+#include "multihead/ops/attention/kv_cache.h"
 
 namespace mh::python {
 

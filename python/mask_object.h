@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "multihead/ops/mask.h"
+#include "multihead/ops/attention/mask.h"
 #include "python/array.h"
 
 namespace mh::python {

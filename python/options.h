@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "multihead/ops/attention_options.h"
+#include "multihead/ops/attention/options.h"
 #include "python/array.h"
 #include "python/mask_object.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "multihead/ops/attention.h"
+#include "multihead/ops/attention/attention.h"
 #include "python/array.h"
 
 namespace mh::python {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "multihead/ops/attention.h"
+#include "multihead/ops/attention/attention.h"
 
 namespace mh {
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "multihead/ops/attention.h"
+#include "multihead/ops/attention/attention.h"
 
-// Every function has the meaning of its namesake in ops/attention.h. Inputs may have any strides and any element type,
+// Every function has the meaning of its namesake in ops/attention/attention.h. Inputs may have any strides and any element type,
 // f64 included, also in the options; results are f64 in the shapes of the op's results.
 namespace mh::reference {
 

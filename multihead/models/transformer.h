@@ -8,7 +8,7 @@
 
 #include "multihead/nn/blocks.h"
 #include "multihead/ops/cross_entropy.h"
-#include "multihead/ops/kv_cache.h"
+#include "multihead/ops/attention/kv_cache.h"
 #include "multihead/ops/linear_top_k.h"
 
 namespace mh {

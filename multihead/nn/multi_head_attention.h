@@ -7,7 +7,7 @@
 
 #include "multihead/nn/linear.h"
 #include "multihead/nn/sequences.h"
-#include "multihead/ops/attention.h"
+#include "multihead/ops/attention/attention.h"
 
 namespace mh {
 

@@ -12,7 +12,7 @@
 #include "multihead/check/garbage.h"
 #include "multihead/check/verdict.h"
 #include "multihead/kernels/cpu/dispatch.h"
-#include "multihead/ops/attention.h"
+#include "multihead/ops/attention/attention.h"
 #include "tests/harness/rungs.h"
 #include "tests/ops/compare.h"
 

@@ -7,7 +7,7 @@
 #include "multihead/check/problem.h"
 #include "multihead/kernels/cuda/pack.h"
 #include "multihead/kernels/cuda/pairs.h"
-#include "multihead/ops/attention_run.h"
+#include "multihead/ops/attention/run.h"
 
 namespace mh::kernels::cuda {
 namespace {

@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "multihead/base/out_of_memory.h"
-#include "multihead/ops/attention.h"
-#include "multihead/ops/kv_cache.h"
+#include "multihead/ops/attention/attention.h"
+#include "multihead/ops/attention/kv_cache.h"
 #include "multihead/ops/matmul.h"
 
 namespace mh {
