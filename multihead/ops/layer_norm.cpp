@@ -19,12 +19,12 @@ struct Norm {
 };
 
 // What the way back needs. `mean` is empty for RMS norm.
-struct Saved {
+struct SavedNorm {
   Tensor x, gamma, mean, rstd;
   bool wants_dbeta;
 };
 
-Grads norm_backward(const Saved& saved, const Tensor& dy, const Tensor& gathered) {
+Grads norm_backward(const SavedNorm& saved, const Tensor& dy, const Tensor& gathered) {
   const Tensor x = rows_of(saved.x), d = rows_of(dy);
   const Tensor dx = gathered ? gathered : empty(saved.x.shape(), saved.x.dtype());
   const Shape width{x.size(1)};
@@ -68,7 +68,7 @@ Tensor normalise(const Norm& norm, const Tensor& x, const Tensor& gamma, const T
                                       .eps = options.eps});
   }
 
-  const Saved saved{x.detach(), scale, mean, rstd, static_cast<bool>(beta)};
+  const SavedNorm saved{x.detach(), scale, mean, rstd, static_cast<bool>(beta)};
   return record_adding(norm.op, y, {x, gamma, beta}, [saved](const Tensor& dy, const Tensor& gathered) {
     return norm_backward(saved, dy, gathered);
   });

@@ -56,7 +56,7 @@ ProductGradients backward(const Product& product, const Tensor& dz, float scale,
   return out;
 }
 
-struct Saved {
+struct SavedLinear {
   Product product;
   Tensor decides;  // what the activation's derivative is taken of, or empty
   Activation activation;
@@ -64,7 +64,7 @@ struct Saved {
   bool has_residual;
 };
 
-Grads backward(const Saved& saved, const Tensor& dy) {
+Grads backward(const SavedLinear& saved, const Tensor& dy) {
   // relu may be decided by its result, and with it dropout.
   const Tensor dz =
       saved.decides ? detail::activation_gradient("linear", saved.activation, saved.decides, dy, saved.kept) : dy;
@@ -111,7 +111,7 @@ Tensor linear(const Tensor& x, const Tensor& w, const LinearOptions& options) {
   const float kept = detail::drop_in_place("linear", y, options.dropout);
   if (!records) return y;
 
-  Saved saved{.product = {x.detach(), weights, static_cast<bool>(options.bias), x.trace() != 0},
+  SavedLinear saved{.product = {x.detach(), weights, static_cast<bool>(options.bias), x.trace() != 0},
               .decides = options.activation == Activation::none ? Tensor() : z,
               .activation = options.activation,
               .kept = kept,
