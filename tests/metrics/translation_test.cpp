@@ -4,8 +4,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "multihead/train/bleu.h"
-#include "multihead/train/chrf.h"
+#include "multihead/metrics/bleu.h"
+#include "multihead/metrics/chrf.h"
 #include "tests/harness/refusal.h"
 
 namespace mh {
@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::json;
 using Lines = std::vector<std::string>;
 
-const std::string kGolden = MH_TEST_DATA "/train/golden/";
+const std::string kGolden = MH_TEST_DATA "/metrics/golden/";
 
 Json json_of(const std::string& name) {
   std::ifstream in(kGolden + name);

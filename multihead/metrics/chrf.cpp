@@ -1,5 +1,5 @@
 // chrF of a corpus.
-#include "multihead/train/chrf.h"
+#include "multihead/metrics/chrf.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "multihead/base/error.h"
-#include "multihead/train/metric_corpus.h"
-#include "multihead/train/metric_text.h"
+#include "multihead/metrics/metric_corpus.h"
+#include "multihead/metrics/metric_text.h"
 
 namespace mh {
 

@@ -3,7 +3,7 @@
 // The tokenisers are chains of substitutions on pairs of neighbours, applied from left to right without overlap: what
 // they do to odd input (two full stops in a row, a comma at the end) depends on that, and scores are compared to the
 // digit.
-#include "multihead/train/metric_text.h"
+#include "multihead/metrics/metric_text.h"
 
 #include <unicode/locid.h>
 #include <unicode/uchar.h>
