@@ -57,8 +57,7 @@ class Rarity {
 };
 
 struct Caption {
-  Caption(const std::vector<std::string>& words, const Rarity& rarity)
-      : bigrams(words.empty() ? 0 : static_cast<double>(words.size() - 1)) {
+  Caption(const std::vector<std::string>& words, const Rarity& rarity) : length(static_cast<double>(words.size())) {
     for (size_t n = 0; n < kLongestPhrase; ++n) {
       orders[n] = phrases_of(words, n + 1);
       for (auto& [phrase, value] : orders[n]) {
@@ -69,7 +68,7 @@ struct Caption {
     }
   }
 
-  double bigrams;
+  double length;
   std::array<Phrases, kLongestPhrase> orders;
   std::array<double, kLongestPhrase> norms{};
 };
@@ -86,7 +85,7 @@ double similarity(const Caption& ours, const Caption& theirs) {
         product += std::min(value, found->second) * found->second;
     sum += product / norm;
   }
-  const double longer = ours.bigrams - theirs.bigrams;
+  const double longer = ours.length - theirs.length;
   return std::exp(-longer * longer / (2 * kLengthSpread * kLengthSpread)) * sum / kLongestPhrase;
 }
 

@@ -5,7 +5,7 @@
 //
 //   CIDEr-D = 10 · mean over n and references r of  exp(-(l_h - l_r)² / 72) · Σ min(g_h, g_r) g_r / (|g_h| |g_r|)
 //
-// The length l is the number of a caption's bigrams, as in that program.
+// with l the number of a caption's words.
 #pragma once
 
 #include <string>

@@ -136,7 +136,8 @@ def rouge():
     SOME = ["running", "runs", "ran", "relational", "relation", "hopeful", "hoping", "cat", "cats", "Naïve", "it's", "3.5", "\u212aelvin",
             "skies", "The", "the", "of", "happily", "happy", "generalization", "generally", "你好", "x_y"]
     pairs = [("", [""]), ("a", [""]), ("", ["a"]), ("a", ["b"]), ("a b c", ["a b c"]), ("c b a", ["a b c"]), ("\n\n", ["\n"]),
-             ("a b\nc d", ["a b c d"]), ("w1 w2 w3\nw1 w4", ["w1 w2 w6 w7 w8\nw1 w3 w8 w9 w5"]), ("a a a", ["a a", "a"]), ("!?", ["!?"])]
+             ("a b\nc d", ["a b c d"]), ("w1 w2 w3\nw1 w4", ["w1 w2 w6 w7 w8\nw1 w3 w8 w9 w5"]), ("a a a", ["a a", "a"]), ("!?", ["!?"]),
+             ("was it", ["wa it"])]
     for _ in range(40):
         targets = [summary() for _ in range(random.randint(1, 2))]
         words = re.split("( |\n)", targets[0])
