@@ -19,8 +19,8 @@
 #include "multihead/base/parallel.h"
 #include "multihead/decode/translator.h"
 #include "multihead/io/durable_file.h"
-#include "multihead/train/bleu.h"
-#include "multihead/train/chrf.h"
+#include "multihead/metrics/bleu.h"
+#include "multihead/metrics/chrf.h"
 
 namespace mh::cli {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "multihead/base/error.h"
 #include "multihead/decode/search.h"
-#include "multihead/train/bleu.h"
-#include "multihead/train/chrf.h"
+#include "multihead/metrics/bleu.h"
+#include "multihead/metrics/chrf.h"
 
 namespace mh {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "multihead/train/bleu.h"
+#include "multihead/metrics/bleu.h"
 #include "tests/cli/run_program.h"
 #include "tests/decode/tiny_translator.h"
 #include "tests/harness/temporary_folder.h"

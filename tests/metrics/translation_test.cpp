@@ -4,9 +4,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "multihead/train/bleu.h"
-#include "multihead/train/chrf.h"
+#include "multihead/metrics/bleu.h"
+#include "multihead/metrics/chrf.h"
 #include "tests/harness/refusal.h"
+#include "tests/metrics/golden.h"
 
 namespace mh {
 namespace {
@@ -14,15 +15,8 @@ namespace {
 using Json = nlohmann::json;
 using Lines = std::vector<std::string>;
 
-const std::string kGolden = MH_TEST_DATA "/train/golden/";
-
-Json json_of(const std::string& name) {
-  std::ifstream in(kGolden + name);
-  return Json::parse(in);
-}
-
 Lines lines_of(const std::string& name) {
-  std::ifstream in(kGolden + name);
+  std::ifstream in(MH_TEST_DATA "/metrics/golden/" + name);
   Lines out;
   for (std::string line; std::getline(in, line);) out.push_back(line);
   EXPECT_EQ(out.size(), 500u) << name;
@@ -91,7 +85,7 @@ struct Corpus {
 TEST(Metrics, AreSacreBleusOnGermanAndChinese) {
   const std::map<std::string, Corpus> corpora = {{"de", Corpus("de")}, {"zh", Corpus("zh")}};
   std::map<std::string, int> seen;
-  for (const Json& row : json_of("sacrebleu.json")) {
+  for (const Json& row : golden_json("sacrebleu.json")) {
     const Corpus& corpus = corpora.at(row.at("set"));
     const std::vector<Lines>& references = corpus.references.at(row.at("refs"));
     ++seen[row.at("metric")];
@@ -116,7 +110,7 @@ TEST(Metrics, AreSacreBleusOnGermanAndChinese) {
 
 TEST(Metrics, AreSacreBleusOnOddSentencesAndVaryingReferences) {
   size_t scores = 0;
-  for (const Json& corpus : json_of("odd.json")) {
+  for (const Json& corpus : golden_json("odd.json")) {
     const Lines hypotheses = corpus.at("hypotheses");
     const std::vector<Lines> references = corpus.at("references");
     for (const Json& row : corpus.at("scores")) {

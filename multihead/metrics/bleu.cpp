@@ -1,5 +1,5 @@
 // BLEU of a corpus.
-#include "multihead/train/bleu.h"
+#include "multihead/metrics/bleu.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,8 @@
 #include <unordered_map>
 
 #include "multihead/base/error.h"
-#include "multihead/train/metric_corpus.h"
-#include "multihead/train/metric_text.h"
+#include "multihead/metrics/metric_corpus.h"
+#include "multihead/metrics/metric_text.h"
 
 namespace mh {
 

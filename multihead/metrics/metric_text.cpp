@@ -1,9 +1,9 @@
-// Text as translation metrics see it.
+// Text as metrics see it.
 //
 // The tokenisers are chains of substitutions on pairs of neighbours, applied from left to right without overlap: what
 // they do to odd input (two full stops in a row, a comma at the end) depends on that, and scores are compared to the
 // digit.
-#include "multihead/train/metric_text.h"
+#include "multihead/metrics/metric_text.h"
 
 #include <unicode/locid.h>
 #include <unicode/uchar.h>
@@ -104,6 +104,13 @@ std::u32string code_points(std::string_view text) {
   return out;
 }
 
+std::string utf8(const std::u32string& text) {
+  std::string out;
+  icu::UnicodeString::fromUTF32(reinterpret_cast<const UChar32*>(text.data()), static_cast<int32_t>(text.size()))
+      .toUTF8String(out);
+  return out;
+}
+
 std::string lower_case(std::string_view text) {
   std::string out;
   icu::UnicodeString::fromUTF8({text.data(), static_cast<int32_t>(text.size())})
@@ -115,6 +122,10 @@ std::string lower_case(std::string_view text) {
 bool is_space(char32_t c) {
   return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
+bool is_ascii_punctuation(char32_t c) {
+  return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
 }
 
 std::vector<std::u32string> split(const std::u32string& text) {

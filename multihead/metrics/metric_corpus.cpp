@@ -1,5 +1,5 @@
 // What the metrics ask of their input, and say of it.
-#include "multihead/train/metric_corpus.h"
+#include "multihead/metrics/metric_corpus.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // chrF of a corpus.
-#include "multihead/train/chrf.h"
+#include "multihead/metrics/chrf.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "multihead/base/error.h"
-#include "multihead/train/metric_corpus.h"
-#include "multihead/train/metric_text.h"
+#include "multihead/metrics/metric_corpus.h"
+#include "multihead/metrics/metric_text.h"
 
 namespace mh {
 
@@ -22,18 +22,14 @@ struct Matches {
   int64_t ours = 0, theirs = 0, both = 0;
 };
 
-bool is_ascii_punctuation(char32_t c) {
-  return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
-}
-
 // A mark at the end of a word is a word of its own, else one at its beginning.
 std::vector<std::u32string> words_and_marks(const std::u32string& line) {
   std::vector<std::u32string> out;
   for (const std::u32string& word : detail::split(line)) {
     size_t cut = 0;
-    if (word.size() > 1 && is_ascii_punctuation(word.back())) {
+    if (word.size() > 1 && detail::is_ascii_punctuation(word.back())) {
       cut = word.size() - 1;
-    } else if (word.size() > 1 && is_ascii_punctuation(word.front())) {
+    } else if (word.size() > 1 && detail::is_ascii_punctuation(word.front())) {
       cut = 1;
     }
     if (cut > 0) out.push_back(word.substr(0, cut));
