@@ -31,10 +31,13 @@ Tokenizer Tokenizer::load(const std::string& path) {
 }
 
 Tokenizer Tokenizer::parse(std::string_view json, const std::string& name) {
-  return Tokenizer(std::make_shared<const detail::TokenizerState>(detail::read_tokenizer_json(json, name), name));
+  return Tokenizer(detail::read_tokenizer_json(json, name));
 }
 
-std::string Tokenizer::json() const { return detail::write_tokenizer_json(state("json").spec); }
+std::string Tokenizer::json() const {
+  const detail::TokenizerState& at = state("json");
+  return at.pipeline ? at.pipeline->source : detail::write_tokenizer_json(at.spec);
+}
 
 void Tokenizer::save(const std::string& path) const { write_durably(path, json()); }
 
@@ -46,15 +49,28 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
 
 void Tokenizer::encode(std::string_view text, std::vector<int32_t>& out) const { state("encode").encode(text, out); }
 
+Encoded Tokenizer::encode_input(std::string_view text, const EncodeOptions& options) const {
+  const detail::TokenizerState& at = state("encode_input");
+  const detail::Templates plain;
+  return detail::assemble(at.pipeline ? at.pipeline->templates.single : plain.single, at.encode_finding(text, options),
+                          {}, options);
+}
+
+Encoded Tokenizer::encode_pair(std::string_view first, std::string_view second, const EncodeOptions& options) const {
+  const detail::TokenizerState& at = state("encode_pair");
+  const detail::Templates plain;
+  return detail::assemble(at.pipeline ? at.pipeline->templates.pair : plain.pair, at.encode_finding(first, options),
+                          at.encode_finding(second, options), options);
+}
+
 std::string Tokenizer::decode(const int32_t* ids, size_t count) const {
   const detail::TokenizerState& at = state("decode");
+  for (size_t i = 0; i < count; ++i)
+    check(ids[i] >= 0 && static_cast<size_t>(ids[i]) < at.spec.tokens.size(),
+          "decode: {} is no token; expected ids from 0 to {}", ids[i], at.spec.tokens.size() - 1);
+  if (at.pipeline) return at.pipeline->decode(ids, count);
   std::string out;
-  for (size_t i = 0; i < count; ++i) {
-    const auto id = static_cast<size_t>(ids[i]);
-    check(ids[i] >= 0 && id < at.bytes.size(), "decode: {} is no token; expected ids from 0 to {}", ids[i],
-          at.bytes.size() - 1);
-    out += at.bytes[id];  // a special token has none
-  }
+  for (size_t i = 0; i < count; ++i) out += at.bytes[static_cast<size_t>(ids[i])];  // a special token has none
   if (at.spec.strip_space && out.starts_with(' ')) out.erase(0, 1);
   return out;
 }

@@ -1,4 +1,4 @@
-// Byte-level BPE: text to token ids and back, and the training of such a tokenizer.
+// Tokenizers: text to token ids and back, and the training of one.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,22 @@ namespace detail {
 struct TokenizerState;
 }
 
+struct EncodeOptions {
+  bool add_special = true;   // puts the special tokens of the file's post-processor around the text
+  bool find_special = true;  // "[SEP]" in the text becomes the special token
+  int64_t max_length = 0;    // cuts the longer text first until all fits; 0 is no limit
+};
+
+struct Encoded {
+  std::vector<int32_t> ids;
+  std::vector<int32_t> types;  // of each id: 0 for the first text, 1 for the second where the file tells them apart
+};
+
 // A tokenizer that never changes: copies share it, and every method may be called from many threads at once.
+//
+// A file with the model WordPiece, Unigram or WordLevel goes step by step through the normalisers, splitters and
+// decoders that it names, with the ids of Hugging Face's `tokenizers`; docs/tokenizers.md lists them. What is not
+// well-formed UTF-8 counts as U+FFFD there. The rest of this comment is about byte-level BPE.
 //
 // How text becomes ids, as in GPT-2 and in Hugging Face's `ByteLevel`:
 //   1. normalise (none, NFC or NFKC), then lower-case, if so trained;
@@ -39,21 +54,28 @@ class Tokenizer {
  public:
   Tokenizer() = default;  // holds none: every method but operator bool throws
 
-  // A `tokenizer.json` of Hugging Face's format with a byte-level BPE model. What would change ids and is not done here
-  // is refused: other models, patterns, truncation, padding, templates, added tokens that are not special. Throws: io
-  // where the file cannot be read; invalid_argument where it is no such file or contradicts itself; unsupported where
-  // it asks for what is not done here.
+  // A `tokenizer.json` of Hugging Face's format. What would change ids and is not done here is refused by name: with
+  // byte-level BPE also truncation, padding, templates and added tokens that are not special. The lengths that a file
+  // with another model asks for are not applied: they are the caller's (EncodeOptions). Throws: io where the file
+  // cannot be read; invalid_argument where it is no such file or contradicts itself; unsupported where it asks for what
+  // is not done here.
   static Tokenizer load(const std::string& path);
   static Tokenizer parse(std::string_view json, const std::string& name);  // `name` stands in the errors
 
-  // The file, byte for byte as Hugging Face's `tokenizers` would write it. `save` writes it durably (durable_file.h).
-  // Throws: io.
+  // The file, byte for byte as Hugging Face's `tokenizers` would write it; as it was read where the model is not BPE.
+  // `save` writes it durably (durable_file.h). Throws: io.
   std::string json() const;
   void save(const std::string& path) const;
 
   // Adds no special tokens. The second form appends.
   std::vector<int32_t> encode(std::string_view text) const;
   void encode(std::string_view text, std::vector<int32_t>& out) const;
+
+  // As Hugging Face's `encode`: one text or two, special tokens in them and around them. Throws: invalid_argument where
+  // max_length has no place for the special tokens; unsupported where a byte-level BPE would have to find a special
+  // token in the text.
+  Encoded encode_input(std::string_view text, const EncodeOptions& options = {}) const;
+  Encoded encode_pair(std::string_view first, std::string_view second, const EncodeOptions& options = {}) const;
 
   // Special tokens are skipped. Bytes come out as they went in: ids cut off amid a character give broken UTF-8.
   // Throws: invalid_argument for an id that is not in [0, size()).

@@ -163,8 +163,6 @@ void read_merges(const JsonFields& model, const Ids& ids, TokenizerSpec& spec) {
 void read_model(const JsonFields& top, TokenizerSpec& spec) {
   const std::string where = top.where() + ": model";
   const JsonElement element = top.element("model");
-  const std::string_view type = json_type(element, where);
-  if (type != "BPE") unsupported(where, type, "BPE");
   const JsonFields model(element, where,
                          {"type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk",
                           "byte_fallback", "ignore_merges", "vocab", "merges"});
@@ -187,7 +185,7 @@ void read_model(const JsonFields& top, TokenizerSpec& spec) {
 
 }  // namespace
 
-TokenizerSpec read_tokenizer_json(std::string_view json, const std::string& name) {
+std::shared_ptr<const TokenizerState> read_tokenizer_json(std::string_view json, const std::string& name) {
   simdjson::dom::parser parser;
   JsonElement document;
   const simdjson::error_code error = parser.parse(json.data(), json.size()).get(document);
@@ -197,6 +195,8 @@ TokenizerSpec read_tokenizer_json(std::string_view json, const std::string& name
                         "post_processor", "decoder", "model"});
   if (const std::string_view version = top.string("version"); version != "1.0")
     unsupported(name + ": version", version, "1.0");
+  if (json_type(top.element("model"), name + ": model") != "BPE")
+    return std::make_shared<const TokenizerState>(read_pipeline(top, json));
   for (const char* part : {"truncation", "padding"})
     if (top.find(part)) unsupported(name, part, "none");
 
@@ -206,7 +206,7 @@ TokenizerSpec read_tokenizer_json(std::string_view json, const std::string& name
   if (const auto part = top.find("post_processor")) byte_level(*part, name + ": post_processor");
   read_decoder(top.element("decoder"), name + ": decoder", spec);
   read_model(top, spec);
-  return spec;
+  return std::make_shared<const TokenizerState>(std::move(spec), name);
 }
 
 }  // namespace mh::detail

@@ -55,6 +55,12 @@ TokenizerState::TokenizerState(TokenizerSpec spec_read, const std::string& name)
   words = whole_words(*this);
 }
 
+TokenizerState::TokenizerState(std::unique_ptr<const Pipeline> read) : pipeline(std::move(read)) {
+  spec.tokens = pipeline->tokens;
+  spec.special = pipeline->special;
+  for (size_t i = 0; i < spec.tokens.size(); ++i) ids.emplace(spec.tokens[i], static_cast<int32_t>(i));
+}
+
 std::string_view prepare(const TokenizerSpec& spec, std::string_view text, std::string& buffer) {
   if (text.empty()) return text;
   if (spec.normalisation != Normalisation::none) text = buffer = normalise(text, spec.normalisation);
@@ -69,7 +75,24 @@ std::string_view prepare(const TokenizerSpec& spec, std::string_view text, std::
   return buffer;
 }
 
+std::vector<int32_t> TokenizerState::encode_finding(std::string_view text, const EncodeOptions& options) const {
+  std::vector<int32_t> out;
+  if (pipeline) {
+    pipeline->encode(text, options.find_special, out);
+    return out;
+  }
+  std::string buffer;
+  const std::string_view prepared = prepare(spec, text, buffer);
+  for (size_t i = 0; options.find_special && i < spec.tokens.size(); ++i)
+    if (spec.special[i] && (text.find(spec.tokens[i]) != text.npos || prepared.find(spec.tokens[i]) != prepared.npos))
+      fail(ErrorKind::unsupported, "encode_input: the text holds the special token {}, which is not looked for here",
+           in_quotes(spec.tokens[i]));
+  encode(text, out);
+  return out;
+}
+
 void TokenizerState::encode(std::string_view text, std::vector<int32_t>& out) const {
+  if (pipeline) return pipeline->encode(text, false, out);
   std::string buffer;
   const std::string_view prepared = prepare(spec, text, buffer);
   for (size_t begin = 0; begin < prepared.size();) {

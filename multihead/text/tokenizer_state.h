@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "multihead/text/merges.h"
+#include "multihead/text/pipeline/pipeline.h"
 #include "multihead/text/tokenizer.h"
 #include "multihead/text/word_table.h"
 
@@ -28,12 +29,16 @@ struct TokenizerSpec {
 struct TokenizerState {
   // Throws: invalid_argument, beginning with `name`, where a byte has no token or text could become a special token.
   TokenizerState(TokenizerSpec spec_read, const std::string& name);
+  explicit TokenizerState(std::unique_ptr<const Pipeline> read);
   TokenizerState(const TokenizerState&) = delete;  // its tables view its strings
   TokenizerState& operator=(const TokenizerState&) = delete;
 
   void encode(std::string_view text, std::vector<int32_t>& out) const;
+  // With special tokens in the text. Throws: as Tokenizer::encode_input.
+  std::vector<int32_t> encode_finding(std::string_view text, const EncodeOptions& options) const;
 
-  TokenizerSpec spec;
+  std::unique_ptr<const Pipeline> pipeline;  // null for a byte-level BPE
+  TokenizerSpec spec;                        // of a pipeline tokens and special alone
   std::unordered_map<std::string_view, int32_t> ids;
   std::vector<std::string> bytes;  // by id: what the token adds to a text
   Merges merges;
@@ -45,7 +50,7 @@ struct TokenizerState {
 std::string_view prepare(const TokenizerSpec& spec, std::string_view text, std::string& buffer);
 
 // Throws: as Tokenizer::parse.
-TokenizerSpec read_tokenizer_json(std::string_view json, const std::string& name);
+std::shared_ptr<const TokenizerState> read_tokenizer_json(std::string_view json, const std::string& name);
 
 std::string write_tokenizer_json(const TokenizerSpec& spec);
 

@@ -26,10 +26,17 @@ void use(const mh::Tokenizer& tokenizer) {
   const std::string json = tokenizer.json();
   const mh::Tokenizer again = mh::Tokenizer::parse(json, "again");
   must(again.json() == json);
-  const std::vector<int32_t> ids = tokenizer.encode(text);
+  std::vector<int32_t> ids;
+  try {
+    ids = tokenizer.encode(text);
+  } catch (const mh::Error&) {  // a text with words the file has no token for, and no unknown token
+    return;
+  }
   must(again.encode(text) == ids);
-  for (const int32_t id : ids) must(!tokenizer.is_special(id));
   const std::string decoded = tokenizer.decode(ids);
+  // Only byte-level BPE gives every text back, without special tokens; the others have one for what they do not know.
+  if (json.find("\"model\": {\n    \"type\": \"BPE\"") == std::string::npos) return;
+  for (const int32_t id : ids) must(!tokenizer.is_special(id));
   // The space before it is added where the text has none.
   if (json.find("\"normalizer\": null") != std::string::npos) must(decoded == text || decoded == " " + text);
 }

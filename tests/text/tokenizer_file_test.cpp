@@ -62,7 +62,7 @@ TEST(TokenizerFile, WhatWouldChangeIdsIsRefused) {
   expect_refused(with("/version", "2.0"), "\"2.0\" is not supported");
   expect_refused(with("/truncation", {{"max_length", 5}}), "\"truncation\" is not supported");
   expect_refused(with("/padding", {{"pad_id", 0}}), "\"padding\" is not supported");
-  expect_refused(with("/model/type", "WordPiece"), "\"WordPiece\" is not supported; expected BPE");
+  expect_refused(with("/model/type", "WordPiece"), "model: the field \"dropout\" is unknown");
   expect_refused(with("/model/dropout", 0.1), "dropout");
   expect_refused(with("/model/continuing_subword_prefix", "##"), "continuing_subword_prefix");
   expect_refused(with("/model/end_of_word_suffix", "</w>"), "end_of_word_suffix");

@@ -1,0 +1,131 @@
+// The reading of normalisers, and the small ones themselves.
+#include "multihead/text/pipeline/normalisers.h"
+
+#include "multihead/base/error.h"
+#include "multihead/text/pipeline/read_parts.h"
+#include "multihead/text/unicode/code_set.h"
+#include "multihead/text/unicode/forms.h"
+
+namespace mh::detail {
+namespace {
+
+// Keeps what `wanted` maps to a character; it answers with kDropped for what goes.
+constexpr uint32_t kDropped = ~uint32_t{0};
+
+template <class Wanted>
+void map_characters(Piece& piece, Wanted&& wanted) {
+  std::string out;
+  out.reserve(piece.text.size());
+  for (size_t at = 0; at < piece.text.size();) {
+    const uint32_t c = wanted(next_character(piece.text, at));
+    if (c == kDropped) {
+      piece.cut |= out.empty();
+    } else {
+      append_character(c, out);
+    }
+  }
+  piece.text = std::move(out);
+}
+
+void strip_accents(Piece& piece) {
+  static const CodeSet accents(kAccents);
+  map_characters(piece, [](uint32_t c) { return accents.contains(c) ? kDropped : c; });
+}
+
+// The cleaning of Google's translation models.
+void clean_for_translation(Piece& piece) {
+  map_characters(piece, [](uint32_t c) -> uint32_t {
+    if (c == '\t' || c == '\n' || c == '\f' || c == '\r') return ' ';
+    if ((c >= 0x1 && c <= 0x1f) || c == 0x7f || c == 0x8f || c == 0x9f) return kDropped;
+    const bool space = c == 0x1680 || (c >= 0x200b && c <= 0x200f) || c == 0x2028 || c == 0x2029 || c == 0x2581 ||
+                       c == 0xfeff || c == 0xfffd;
+    return space ? uint32_t{' '} : c;
+  });
+}
+
+struct StripSpace {
+  bool left, right;
+
+  void operator()(Piece& piece) const {
+    const std::string& text = piece.text;
+    size_t begin = 0;
+    for (size_t at = 0; left && at < text.size() && is_white_space(next_character(text, at));) begin = at;
+    size_t end = begin;
+    for (size_t at = begin; at < text.size();)
+      if (!is_white_space(next_character(text, at)) || !right) end = at;
+    piece.cut |= begin > 0;
+    piece.text = text.substr(begin, end - begin);
+  }
+};
+
+struct ReplaceText {
+  std::string what, with;
+
+  void operator()(Piece& piece) const {
+    if (with.empty() && piece.text.starts_with(what)) piece.cut = true;
+    piece.text = replace_all(piece.text, what, with);
+  }
+};
+
+struct PrependText {
+  std::string what;
+
+  void operator()(Piece& piece) const {
+    if (!piece.text.empty()) piece.text.insert(0, what);
+  }
+};
+
+BertNormaliser read_bert(const JsonElement& element, const std::string& where) {
+  const JsonFields fields(element, where, {"type", "clean_text", "handle_chinese_chars", "strip_accents", "lowercase"});
+  const bool lowercase = fields.flag("lowercase", true);
+  return {.clean_text = fields.flag("clean_text", true),
+          .chinese = fields.flag("handle_chinese_chars", true),
+          .strip_accents = fields.flag("strip_accents", lowercase),
+          .lowercase = lowercase};
+}
+
+ReplaceText read_replace_text(const JsonElement& element, const std::string& where) {
+  const JsonFields fields(element, where, {"type", "pattern", "content"});
+  return {read_literal(fields), std::string(fields.string("content"))};
+}
+
+NormaliseStep read_form(std::string_view type) {
+  const Form form = type == "NFC" ? Form::nfc : type == "NFD" ? Form::nfd : type == "NFKC" ? Form::nfkc : Form::nfkd;
+  return [form](Piece& piece) { piece.text = to_form(piece.text, form); };
+}
+
+NormaliseStep read_plain(const JsonElement& element, std::string_view type, const std::string& where) {
+  JsonFields(element, where, {"type"});
+  if (type == "Lowercase") return [](Piece& piece) { piece.text = to_lower(piece.text); };
+  if (type == "StripAccents") return strip_accents;
+  if (type == "Nmt") return clean_for_translation;
+  return read_form(type);
+}
+
+}  // namespace
+
+void read_normalisers(const JsonElement& element, const std::string& where, std::vector<NormaliseStep>& out) {
+  const std::string_view type = json_type(element, where);
+  if (type == "Sequence") {
+    for (const JsonElement step : JsonFields(element, where, {"type", "normalizers"}).array("normalizers"))
+      read_normalisers(step, where, out);
+  } else if (type == "BertNormalizer") {
+    out.push_back(read_bert(element, where));
+  } else if (type == "Strip") {
+    const JsonFields fields(element, where, {"type", "strip_left", "strip_right"});
+    out.push_back(StripSpace{fields.flag("strip_left", true), fields.flag("strip_right", true)});
+  } else if (type == "Replace") {
+    out.push_back(read_replace_text(element, where));
+  } else if (type == "Prepend") {
+    out.push_back(PrependText{std::string(JsonFields(element, where, {"type", "prepend"}).string("prepend"))});
+  } else if (type == "NFC" || type == "NFD" || type == "NFKC" || type == "NFKD" || type == "Lowercase" ||
+             type == "StripAccents" || type == "Nmt") {
+    out.push_back(read_plain(element, type, where));
+  } else {
+    refuse_part(where, type,
+                "BertNormalizer, NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Replace, Prepend, Nmt or "
+                "Sequence");
+  }
+}
+
+}  // namespace mh::detail

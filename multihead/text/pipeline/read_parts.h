@@ -1,0 +1,25 @@
+// What the readers of normalisers, splitters and decoders share: refusals, literal patterns, single characters.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "multihead/text/json_fields.h"
+
+namespace mh::detail {
+
+// Throws: unsupported, "where: "type" is not supported; expected ...".
+[[noreturn]] void refuse_part(const std::string& where, std::string_view type, std::string_view expected);
+
+// The field "pattern" as a string that is looked for as it stands: {"String": "..."}. Throws: unsupported for a regular
+// expression, invalid_argument for anything else and for an empty string.
+std::string read_literal(const JsonFields& fields);
+
+// The field `name`, which must be one character.
+std::string read_character(const JsonFields& fields, std::string_view name);
+
+// `what` is not empty.
+std::string replace_all(std::string_view text, std::string_view what, std::string_view with);
+
+}  // namespace mh::detail

@@ -1,0 +1,31 @@
+// What is put around one text or two: special tokens and token types.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "multihead/text/json_fields.h"
+#include "multihead/text/pipeline/word_model.h"
+
+namespace mh::detail {
+
+struct TemplatePart {
+  enum class Kind { first, second, special } kind = Kind::first;
+  int32_t type = 0;
+  std::vector<int32_t> ids{};  // of special tokens
+};
+
+struct Templates {
+  std::vector<TemplatePart> single{{TemplatePart::Kind::first, 0}};
+  std::vector<TemplatePart> pair{{TemplatePart::Kind::first, 0}, {TemplatePart::Kind::second, 1}};
+};
+
+// Reads TemplateProcessing, BertProcessing, RobertaProcessing and ByteLevel, or a Sequence with at most one that adds
+// tokens. Throws: as read_normalisers; invalid_argument where an id is not in [0, size).
+Templates read_templates(const JsonElement& element, const std::string& where, int32_t size);
+
+// How many special tokens there are.
+int64_t count_special(const std::vector<TemplatePart>& parts);
+
+}  // namespace mh::detail
