@@ -26,8 +26,8 @@ struct SelftestChoice {
 bool all_is_well(const SelftestReport& report) { return report.failed == 0 && report.ran > 0; }
 
 void print_text(const SelftestReport& report) {
-  fmt::print("machine  {}\nrung     {}\nran      {}\npassed   {}\nfailed   {}\nskipped  {}\n", report.machine,
-             report.rung, report.ran, report.passed, report.failed, report.skipped);
+  fmt::print("machine  {}\nrung     {}\nran      {}\npassed   {}\nfailed   {}\nskipped  {}\nhash     {:016x}\n",
+             report.machine, report.rung, report.ran, report.passed, report.failed, report.skipped, report.hash);
   for (size_t i = 0; i < report.failures.size() && i < kFailuresShown; ++i)
     fmt::print("  failed: {}\n", report.failures[i]);
   if (report.failures.size() > kFailuresShown)
@@ -45,6 +45,7 @@ void print_json(const SelftestReport& report) {
   out["passed"] = report.passed;
   out["failed"] = report.failed;
   out["skipped"] = report.skipped;
+  out["hash"] = fmt::format("{:016x}", report.hash);
   out["failures"] = report.failures;
   fmt::print("{}\n", out.dump(2));
 }
@@ -70,7 +71,7 @@ void add_selftest(CLI::App& app, int& code, const RunSelftest& selftest) {
   CLI::App* verb = app.add_subcommand(
       "selftest", "compute many cases with every kernel and compare with a double-precision reference");
   auto choice = std::make_shared<SelftestChoice>();
-  verb->add_flag("--json", choice->json, "print JSON: machine, rung, ran, passed, failed, skipped, failures");
+  verb->add_flag("--json", choice->json, "print JSON: machine, rung, ran, passed, failed, skipped, hash, failures");
   verb->add_flag("--full", choice->full, "run every case of the table (minutes) instead of a spread of them (seconds)");
   verb->add_option("--cases", choice->cases, "run this many cases of attention alone")
       ->type_name("N")

@@ -83,6 +83,7 @@ struct PreparedCase {
 
 struct Findings {
   bool garbage = false;
+  uint64_t hash = 0;
   std::vector<std::string> failures;
 };
 
@@ -92,9 +93,9 @@ void try_garbage(const Planted& planted, const CaseOutputs& clean, Findings& out
   for (std::string& each : judge_garbage(planted, clean, run_case(planted.in))) out.failures.push_back(std::move(each));
 }
 
-Findings examine(const PreparedCase& prepared) {
+Findings examine(const PreparedCase& prepared, uint64_t hash) {
   constexpr int kThreadCounts[] = {2, 3, 7, 16};
-  Findings out;
+  Findings out{.hash = hash};
   const JudgedCase& judged = prepared.judged;
   const CaseInputs& in = judged.in;
   if (judged.c.mix == CaseMix::none && explain(in.q, in.k, in.v, in.options).composed) {
@@ -102,6 +103,7 @@ Findings examine(const PreparedCase& prepared) {
   }
   set_threads(1);
   const CaseOutputs alone = run_case(in);
+  for (const auto& [name, tensor] : named_outputs(alone)) out.hash = hash_of(tensor, out.hash);
   for (std::string& each : judged.judge(alone)) out.failures.push_back(std::move(each));
   const int count = kThreadCounts[judged.c.seed % 4];
   set_threads(count);
@@ -122,7 +124,7 @@ void run_step(const Step& step, const PreparedCase& prepared, SelftestReport& re
   }
   Findings found;
   try {
-    found = examine(prepared);
+    found = examine(prepared, report.hash);
   } catch (const OutOfMemory&) {  // says nothing about the kernel
     throw;
   } catch (const Error& error) {
@@ -131,6 +133,7 @@ void run_step(const Step& step, const PreparedCase& prepared, SelftestReport& re
   ++report.ran;
   ++(found.failures.empty() ? report.passed : report.failed);
   report.garbage += found.garbage;
+  report.hash = found.hash;
   for (const std::string& each : found.failures)
     report.failures.push_back(fmt::format("{} {}: {}", step.name, c.label(), each));
 }
@@ -139,6 +142,9 @@ void run_step(const Step& step, const PreparedCase& prepared, SelftestReport& re
 void run_ops(const Step& step, const std::vector<JudgedOp>& judged, SelftestReport& report) {
   const auto found = examine(judged);
   for (size_t n = 0; n < judged.size(); ++n) {
+    const OpOutputs outputs = judged[n].run();
+    report.hash = hash_of(outputs.y, report.hash);
+    for (const Tensor& gradient : outputs.gradients) report.hash = hash_of(gradient, report.hash);
     ++report.ran;
     ++(found[n].empty() ? report.passed : report.failed);
     for (const std::string& each : found[n])

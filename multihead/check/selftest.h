@@ -20,7 +20,8 @@ struct SelftestOptions {
 struct SelftestReport {
   std::string machine, rung;  // rung: those that ran, lowest first
   int64_t ran = 0, passed = 0, failed = 0, skipped = 0;
-  int64_t garbage = 0;  // combinations that had garbage planted
+  int64_t garbage = 0;     // combinations that had garbage planted
+  uint64_t hash = 0;       // of the bits of every output, in order: equal for two builds that compute the same
   std::vector<std::string> failures;
 };
 

@@ -162,6 +162,15 @@ bool same_bits(const Tensor& a, const Tensor& b) {
   return x.count() == 0 || std::memcmp(x.view().data, y.view().data, x.count() * size_of(x.dtype())) == 0;
 }
 
+uint64_t hash_of(const Tensor& x, uint64_t before) {
+  constexpr uint64_t kBasis = 0xcbf29ce484222325, kPrime = 0x100000001b3;
+  uint64_t hash = before == 0 ? kBasis : before;
+  const Tensor whole = x.contiguous();
+  const auto* bytes = static_cast<const unsigned char*>(whole.view().data);
+  for (int64_t n = 0; n < whole.count() * size_of(whole.dtype()); ++n) hash = (hash ^ bytes[n]) * kPrime;
+  return hash;
+}
+
 std::vector<std::string> differing(const CaseOutputs& a, const CaseOutputs& b) {
   std::vector<std::string> out;
   const auto x = named_outputs(a), y = named_outputs(b);

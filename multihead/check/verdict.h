@@ -53,6 +53,9 @@ std::vector<std::string> differing(const CaseOutputs& a, const CaseOutputs& b);
 // Whether two tensors have one shape, one type and the same bits.
 bool same_bits(const Tensor& a, const Tensor& b);
 
+// Continues a hash (FNV-1a, 64 bits) over the elements of a tensor, in order.
+uint64_t hash_of(const Tensor& x, uint64_t before);
+
 // One unit in the last place of x in the type.
 double unit_in_last_place(DType dtype, double x);
 

@@ -18,6 +18,7 @@
 #include "multihead/base/cpu_set.h"
 #include "multihead/base/error.h"
 #include "multihead/base/parallel.h"
+#include "tests/harness/child.h"
 
 // The sanitizer refuses threads made after a fork from a process with threads; that is what is tested here.
 extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
@@ -44,7 +45,7 @@ class PoolFork : public Pool {
 // Runs `body` in a child; it passes by returning true.
 template <class Body>
 bool holds_in_child(Body body) {
-  const pid_t child = fork();
+  const pid_t child = fork_child();
   if (child == 0) _exit(body() ? 0 : 1);
   int status = 0;
   waitpid(child, &status, 0);

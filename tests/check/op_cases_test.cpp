@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "multihead/check/op_case.h"
+#include "multihead/check/verdict.h"
 #include "multihead/ops/elementwise.h"
 #include "tests/harness/rungs.h"
 
@@ -57,6 +58,17 @@ TEST(OpCases, AWrongValueOrGradientIsFound) {
   EXPECT_EQ(verdict([](const Tensor& x) { return mul(x, x.detach()); }).size(), 1u)
       << "half of the gradient is missing";
   EXPECT_EQ(verdict([](const Tensor& x) { return square(x.detach()); }).size(), 1u) << "the gradient never came";
+}
+
+TEST(Hash, FollowsTheBitsInOrder) {
+  const Tensor x = tensor<float>({1, 2, 3}, {3}), y = tensor<float>({1, 3, 2}, {3});
+  EXPECT_EQ(hash_of(x, 0), hash_of(x.clone(), 0));
+  EXPECT_NE(hash_of(x, 0), hash_of(y, 0));
+  EXPECT_NE(hash_of(x, 0), hash_of(x, 1));
+  EXPECT_NE(hash_of(y, hash_of(x, 0)), hash_of(x, hash_of(y, 0)));
+  EXPECT_EQ(hash_of(zeros({0}), 7), 7u) << "nothing changes nothing";
+  // FNV-1a of the byte 'a', from the algorithm's authors' table of test vectors.
+  EXPECT_EQ(hash_of(tensor<int8_t>({'a'}, {1}), 0), 0xaf63dc4c8601ec8cu);
 }
 
 }  // namespace

@@ -46,6 +46,12 @@ TEST(Selftest, WithoutFailuresItIs0) {
   EXPECT_NE(said.out.find("all is well"), std::string::npos) << said.out;
 }
 
+TEST(Selftest, TheHashIsPrintedWhole) {
+  const SelftestReport report{.machine = "m", .rung = "r", .ran = 3, .passed = 3, .hash = 0xab, .failures = {}};
+  EXPECT_NE(said_of(report, "selftest").out.find("hash     00000000000000ab\n"), std::string::npos);
+  EXPECT_NE(said_of(report, "selftest --json").out.find(R"("hash": "00000000000000ab")"), std::string::npos);
+}
+
 TEST(Selftest, HandsTheFlagsOn) {
   CLI::App app;
   int code = -1;

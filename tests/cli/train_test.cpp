@@ -13,6 +13,7 @@
 #include "multihead/io/safetensors.h"
 #include "multihead/train/config.h"
 #include "tests/cli/run_program.h"
+#include "tests/harness/child.h"
 #include "tests/harness/temporary_folder.h"
 
 namespace mh::cli {
@@ -156,7 +157,7 @@ TEST_F(Train, DoesNotWriteOverARun) {
 class Running {
  public:
   // Its stdout and stderr go to `out`, where that is not -1.
-  Running(const std::string& config, const std::vector<std::string>& flags, int out = -1) : child_(fork()) {
+  Running(const std::string& config, const std::vector<std::string>& flags, int out = -1) : child_(fork_child()) {
     if (child_ != 0) return;
     if (out != -1) {
       dup2(out, STDOUT_FILENO);

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "multihead/io/safetensors.h"
+#include "tests/harness/child.h"
 #include "tests/harness/refusal.h"
 #include "tests/harness/temporary_folder.h"
 
@@ -181,7 +182,7 @@ TEST(Checkpoint, OneIsAlwaysWholeWheneverTheSaverIsKilled) {
   std::mt19937 random(1);
   int64_t newest = 0;
   for (int round = 0; round < 60; ++round) {
-    const pid_t child = fork();
+    const pid_t child = fork_child();
     ASSERT_GE(child, 0);
     if (child == 0) save_for_ever(folder.path(), newest + 1);
     usleep(static_cast<useconds_t>(random() % 20000));

@@ -8,6 +8,7 @@
 
 #include "multihead/io/checkpoint.h"
 #include "multihead/io/durable_file.h"
+#include "tests/harness/child.h"
 #include "tests/harness/refusal.h"
 #include "tests/harness/temporary_folder.h"
 #include "tests/io/recorded_calls.h"
@@ -107,7 +108,7 @@ TEST(DurableCalls, AKillAnywhereLeavesTheOldOrTheNew) {
   std::set<std::string> seen;
   for (size_t count = 0; count < total; ++count) {
     put_text(folder / "file", kOld);
-    const pid_t child = fork();
+    const pid_t child = fork_child();
     ASSERT_GE(child, 0);
     if (child == 0) {
       RecordedCalls recorded;
@@ -188,7 +189,7 @@ TEST(DurableCalls, EachNewFolderIsSyncedIntoTheOneAbove) {
 
 // Ends `save_checkpoint` of step 2 after so many calls, in a process of its own; whether it came to its end.
 bool save_until(const std::string& folder, size_t count) {
-  const pid_t child = fork();
+  const pid_t child = fork_child();
   if (child == 0) {
     RecordedCalls recorded;
     recorded.end_after = count;

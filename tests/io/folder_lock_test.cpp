@@ -8,6 +8,7 @@
 
 #include <optional>
 
+#include "tests/harness/child.h"
 #include "tests/harness/refusal.h"
 #include "tests/harness/temporary_folder.h"
 
@@ -32,7 +33,7 @@ TEST(FolderLock, AKilledProcessHoldsNothing) {
   const TemporaryFolder folder;
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
-  const pid_t child = fork();
+  const pid_t child = fork_child();
   ASSERT_GE(child, 0);
   if (child == 0) {
     const FolderLock held(folder.path());

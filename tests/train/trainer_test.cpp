@@ -13,6 +13,7 @@
 #include "multihead/base/random.h"
 #include "multihead/io/checkpoint.h"
 #include "multihead/io/safetensors.h"
+#include "tests/harness/child.h"
 #include "tests/harness/refusal.h"
 #include "tests/train/small_run.h"
 
@@ -106,7 +107,7 @@ TEST_F(TrainerTest, KilledAnywhereItEndsAsIfNothingHadBeen) {
   Random random(3);
   int runs = 0;
   for (bool done = false; !done && runs < 200; ++runs) {
-    const pid_t child = fork();
+    const pid_t child = fork_child();
     ASSERT_GE(child, 0);
     if (child == 0) {
       try {

@@ -14,6 +14,7 @@
 #include <iterator>
 
 #include "tests/cli/run_program.h"
+#include "tests/harness/child.h"
 
 extern char** environ;
 
@@ -101,7 +102,7 @@ Ended run_child(const Start& start) {
   const std::string out = start.out.empty() ? start.folder + "/stdout" : start.out;
   const std::string err = start.err.empty() ? start.folder + "/stderr" : start.err;
   Pipe input, running;  // `running` ends where exec succeeds
-  const pid_t child = fork();
+  const pid_t child = fork_child();
   if (child == 0) {
     constexpr int kWrite = O_RDWR | O_CREAT | O_APPEND;
     if (chdir(start.folder.c_str()) != 0) _exit(126);
