@@ -54,7 +54,7 @@ TEST_F(Unpack, MembersFollowOneAnother) {
 
 TEST_F(Unpack, MoreThanFitsAtOnceIsWhole) {
   std::string text;
-  for (int i = 0; i < 300'000; ++i) text += "line " + std::to_string(i * 7919 % 300'007) + "\n";
+  for (int64_t i = 0; i < 300'000; ++i) text += "line " + std::to_string(i * 7919 % 300'007) + "\n";
   const std::string path = folder_ / "long.gz";
   gzFile file = gzopen(path.c_str(), "wb");
   ASSERT_EQ(gzwrite(file, text.data(), static_cast<unsigned>(text.size())), static_cast<int>(text.size()));
