@@ -1,4 +1,4 @@
-// The loop that writes a batch, and the batches.
+// The loop that writes a batch of texts token by token, and the batches.
 #include "multihead/generate/search.h"
 
 #include <algorithm>
@@ -15,23 +15,25 @@ namespace mh {
 
 namespace {
 
-using Sources = std::vector<std::vector<int32_t>>;
+using Sources = Prompts;
 
-void check_sources(const char* op, const Transformer& model, const Sources& sources) {
-  const TransformerConfig& config = model.config();
+void check_sources(const char* op, const Generator::Limits& limits, const Sources& sources) {
   for (size_t n = 0; n < sources.size(); ++n) {
-    check(static_cast<int64_t>(sources[n].size()) < config.max_length,
-          "{}: source {} has {} tokens; expected at most {}, the model's length without </s>", op, n, sources[n].size(),
-          config.max_length - 1);
+    const auto length = static_cast<int64_t>(sources[n].size());
+    check(length <= limits.most,
+          "{}: source {} has {} tokens; expected at most {}, the model's length without special tokens", op, n, length,
+          limits.most);
+    check(length >= limits.fewest, "{}: source {} has {} tokens; expected {} or more", op, n, length, limits.fewest);
     for (const int32_t id : sources[n])
-      check(id >= 0 && id < config.vocabulary, "{}: source {} holds the token {}; expected 0 to {}", op, n, id,
-            config.vocabulary - 1);
+      check(id >= 0 && id < limits.vocabulary, "{}: source {} holds the token {}; expected 0 to {}", op, n, id,
+            limits.vocabulary - 1);
   }
 }
 
 // What a batch is written with: `Writer` is a Beam or a Sampler per sentence.
 struct Job {
-  const Transformer& model;
+  const Generator& model;
+  Generator::Limits limits;
   const WritingRules& rules;
   DType compute;
   int64_t width;   // hypotheses of a sentence, at most
@@ -75,7 +77,7 @@ void apply_rules(const Job& job, const std::vector<Writer>& writers, const Tenso
   for (const Writer& writer : writers) {
     for (const detail::Live& hypothesis : writer.live()) {
       writer.tree().ids_to(hypothesis.node, written);
-      detail::apply_rules(job.rules, written, job.model.config().end, row);
+      detail::apply_rules(job.rules, written, job.limits.end, row);
       row += logits.size(1);
     }
   }
@@ -95,8 +97,8 @@ void take_top(std::vector<detail::Beam>& beams, const TopK& top) {
 
 // Every writer one token further; `rows` are those of the hypotheses before the output projection.
 void advance(const Job& job, std::vector<detail::Beam>& beams, const Tensor& rows) {
-  const int64_t k = std::min(job.width + 1, job.model.config().vocabulary);
-  if (!detail::changes_logits(job.rules)) return take_top(beams, job.model.top_tokens(rows, k));
+  const int64_t k = std::min(job.width + 1, job.limits.vocabulary);
+  if (!detail::changes_logits(job.rules)) return take_top(beams, job.model.top(rows, k));
   const Tensor logits = job.model.logits(rows);
   apply_rules(job, beams, logits);
   take_top(beams, top_k(logits, k));
@@ -120,15 +122,12 @@ void advance(const Job& job, std::vector<detail::Sampler>& samplers, const Tenso
 template <class Writer>
 void write_batch(const Job& job, const Sources& sources, int64_t room, std::vector<Writer>& writers) {
   Pass pass = Pass::inference(job.compute);
-  const Memory memory = job.model.encode(token_batch(sources), pass);
-  DecoderState state = job.model.begin(memory, room, pass);
-  Rows rows{.ids = std::vector<int32_t>(sources.size(), job.model.config().begin),
-            .parents = {},
-            .counts = std::vector<int64_t>(sources.size(), 1)};
+  const std::unique_ptr<Generator::State> state = job.model.begin(sources, room, pass);
+  Rows rows{.ids = state->first, .parents = {}, .counts = std::vector<int64_t>(sources.size(), 1)};
   while (!rows.ids.empty()) {
-    advance(job, writers, job.model.step_rows(state, rows.ids, pass));
+    advance(job, writers, job.model.step(*state, rows.ids, pass));
     gather_rows(writers, rows);
-    if (!rows.ids.empty() && !rows.same_as(state.hypotheses())) state.choose(rows.parents, rows.counts);
+    if (!rows.ids.empty() && !rows.same_as(state->hypotheses())) state->choose(rows.parents, rows.counts);
   }
 }
 
@@ -140,15 +139,27 @@ void for_batches(size_t count, const Body& body) {
 }
 
 // The most room that a batch needs. Every batch takes as much: then it is the same memory again, and none of it comes
-// by page faults (Zen 4, greedy: 8 of 100 of the time).
-int64_t most_room(const std::vector<std::vector<int64_t>>& batches, int64_t width, const std::vector<int64_t>& limits) {
+// by page faults (Zen 4, greedy: 8 % of the time).
+int64_t most_room(const Job& job, const Sources& sources, const std::vector<std::vector<int64_t>>& batches,
+                  const std::vector<int64_t>& limits) {
   int64_t most = 0;
   for (const auto& batch : batches) {
     int64_t longest = 0;
-    for (const int64_t sentence : batch) longest = std::max(longest, limits[static_cast<size_t>(sentence)]);
-    most = std::max(most, Transformer::room(static_cast<int64_t>(batch.size()), width, longest));
+    std::vector<int64_t> prompts;
+    for (const int64_t sentence : batch) {
+      longest = std::max(longest, limits[static_cast<size_t>(sentence)]);
+      prompts.push_back(static_cast<int64_t>(sources[static_cast<size_t>(sentence)].size()));
+    }
+    most = std::max(most, job.model.room(prompts, job.width, longest));
   }
   return most;
+}
+
+// The most tokens that may be written for a prompt of so many.
+int64_t limit_of(const Job& job, int64_t prompt) {
+  const int64_t most = job.model.most_written(prompt);
+  if (job.limits.prompt_bounds_length) return detail::length_limit(job.rules, prompt, most);
+  return job.rules.max_length > 0 ? std::min(job.rules.max_length, most) : most;
 }
 
 // make(sentence, limit) gives the writer of one sentence.
@@ -159,10 +170,10 @@ std::vector<std::vector<Hypothesis>> write_all(const Job& job, const Sources& so
   for (const auto& source : sources) {
     const auto length = static_cast<int64_t>(source.size());
     lengths.push_back(length + 1);
-    limits.push_back(detail::length_limit(job.rules, length, job.model.config().max_length));
+    limits.push_back(limit_of(job, length));
   }
   const auto batches = detail::cut_batches(lengths, job.width, job.budget, threads());
-  const int64_t room = most_room(batches, job.width, limits);
+  const int64_t room = most_room(job, sources, batches, limits);
   std::vector<std::vector<Hypothesis>> results(sources.size());
   for_batches(batches.size(), [&](int64_t n) {
     const std::vector<int64_t>& batch = batches[static_cast<size_t>(n)];
@@ -170,7 +181,6 @@ std::vector<std::vector<Hypothesis>> write_all(const Job& job, const Sources& so
     std::vector<decltype(make(0, 0))> writers;
     for (const int64_t sentence : batch) {
       own.push_back(sources[static_cast<size_t>(sentence)]);
-      own.back().push_back(job.model.config().end);
       writers.push_back(make(sentence, limits[static_cast<size_t>(sentence)]));
     }
     write_batch(job, own, room, writers);
@@ -185,27 +195,47 @@ std::vector<std::vector<Hypothesis>> write_all(const Job& job, const Sources& so
 
 }  // namespace
 
-std::vector<std::vector<Hypothesis>> search(const Transformer& model, const Sources& sources,
+std::vector<std::vector<Hypothesis>> search(const Generator& model, const Sources& sources,
                                             const SearchOptions& options, const OnWritten& on_written) {
   detail::check_options(options);
-  check_sources("search", model, sources);
-  const Job job{model, options.rules, options.batch.compute, options.beam, options.batch.tokens};
+  const Job job{model, model.limits(), options.rules, options.batch.compute, options.beam, options.batch.tokens};
+  check_sources("search", job.limits, sources);
   return write_all(job, sources, on_written,
-                   [&](int64_t, int64_t limit) { return detail::Beam(options, limit, model.config().end); });
+                   [&](int64_t, int64_t limit) { return detail::Beam(options, limit, job.limits.end); });
 }
 
-std::vector<std::vector<Hypothesis>> sample(const Transformer& model, const Sources& sources,
+std::vector<std::vector<Hypothesis>> sample(const Generator& model, const Sources& sources,
                                             const SamplingOptions& options, const OnWritten& on_written) {
   detail::check_options(options);
-  check_sources("sample", model, sources);
-  const Job job{model, options.rules, options.batch.compute, options.samples, options.batch.tokens};
+  const Job job{model, model.limits(), options.rules, options.batch.compute, options.samples, options.batch.tokens};
+  check_sources("sample", job.limits, sources);
   check(options.numbers.empty() || options.numbers.size() == sources.size(),
         "sample: {} numbers of {} sources; expected one for each, or none", options.numbers.size(), sources.size());
   return write_all(job, sources, on_written, [&](int64_t sentence, int64_t limit) {
     const uint64_t number = options.numbers.empty() ? options.first_sentence + static_cast<uint64_t>(sentence)
                                                     : options.numbers[static_cast<size_t>(sentence)];
-    return detail::Sampler(options, number, limit, model.config().end);
+    return detail::Sampler(options, number, limit, job.limits.end);
   });
+}
+
+std::vector<std::vector<Hypothesis>> search(const Transformer& model, const Sources& sources,
+                                            const SearchOptions& options, const OnWritten& on_written) {
+  return search(TransformerGenerator(model), sources, options, on_written);
+}
+
+std::vector<std::vector<Hypothesis>> search(const DecoderOnly& model, const Prompts& prompts,
+                                            const SearchOptions& options, const OnWritten& on_written) {
+  return search(DecoderOnlyGenerator(model), prompts, options, on_written);
+}
+
+std::vector<std::vector<Hypothesis>> sample(const Transformer& model, const Sources& sources,
+                                            const SamplingOptions& options, const OnWritten& on_written) {
+  return sample(TransformerGenerator(model), sources, options, on_written);
+}
+
+std::vector<std::vector<Hypothesis>> sample(const DecoderOnly& model, const Prompts& prompts,
+                                            const SamplingOptions& options, const OnWritten& on_written) {
+  return sample(DecoderOnlyGenerator(model), prompts, options, on_written);
 }
 
 }  // namespace mh

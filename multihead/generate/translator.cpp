@@ -236,7 +236,7 @@ CrossAttention Translator::cross_attention(const std::string& text, const Hypoth
   target.push_back(model.config().end);
 
   Pass pass = Pass::inference(parts_->compute);
-  const Memory memory = model.encode(token_batch({source}), pass);
+  const EncoderOutput memory = model.encode(token_batch({source}), pass);
   CrossAttention out;
   out.weights = model.cross_weights(token_batch({input}), memory, layer, pass).select(0, 0);
   for (const int32_t id : source) out.source.push_back(detail::token_text(parts_->tokenizer, id));

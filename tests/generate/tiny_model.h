@@ -48,7 +48,7 @@ inline std::vector<double> log_p(const Transformer& model, const std::vector<int
   from.push_back(model.config().end);
   input.insert(input.begin(), model.config().begin);
   Pass pass = Pass::inference();
-  const Memory memory = model.encode(token_batch({from}), pass);
+  const EncoderOutput memory = model.encode(token_batch({from}), pass);
   const Tensor logits = model.logits(model.decode(token_batch({input}), memory, pass));
   std::vector<double> out;
   double sum = 0;
