@@ -99,9 +99,9 @@ Transformer::Transformer(const TransformerConfig& config, std::shared_ptr<ParamS
   output_weight_ = &embedding_;
   target_embedding_ = &embedding_;
   if (!config.tied) {
-    target_embedding_ =
-        &store_->make("target_embedding.weight", {config.vocabulary, config.width}, detail::embedding_init(config.width));
-    output_weight_ = &store_->make("output.weight", {config.vocabulary, config.width}, detail::embedding_init(config.width));
+    const Shape shape{config.vocabulary, config.width};
+    target_embedding_ = &store_->make("target_embedding.weight", shape, detail::embedding_init(config.width));
+    output_weight_ = &store_->make("output.weight", shape, detail::embedding_init(config.width));
   }
   output_ = std::make_unique<Linear>(*output_weight_, nullptr, Linear::Part{0, config.vocabulary, 0});
 }
