@@ -157,7 +157,8 @@ Tensor Transformer::step_rows(AttentionState& state, const std::vector<int32_t>&
                        pass.is_training() ? RepeatedRows() : repeats_of(ids, config_.vocabulary));
 }
 
-Tensor Transformer::cross_weights(const TokenBatch& input, const EncoderOutput& memory, int64_t layer, Pass& pass) const {
+Tensor Transformer::cross_weights(const TokenBatch& input, const EncoderOutput& memory, int64_t layer,
+                                  Pass& pass) const {
   check(layer >= 0 && layer < static_cast<int64_t>(decoder_.layers().size()),
         "cross_weights: layer {} does not exist; expected 0 to {}", layer, decoder_.layers().size() - 1);
   Tensor x = embed(*target_embedding_, input.ids, input.at.positions, pass);

@@ -80,8 +80,7 @@ Tensor AttentionState::self_attend(size_t layer, const MultiHeadAttention& modul
   return o.reshape({o.size(0), o.size(1), o.size(3)});
 }
 
-Tensor AttentionState::cross_attend(size_t layer, const MultiHeadAttention& module, const Tensor& q,
-                                    Pass& pass) const {
+Tensor AttentionState::cross_attend(size_t layer, const MultiHeadAttention& module, const Tensor& q, Pass& pass) const {
   const MultiHeadAttention::KeysValues& kv = context_[layer];
   return module.attend({q, kv.k, kv.v}, owners_, context_at_, pass, {});
 }

@@ -15,8 +15,8 @@ struct EncoderOutput {
   Sequences at{};
 };
 
-// Each sequence (a sentence or a prompt) is continued by hypotheses: one at first, then as many as `choose` says. Layers
-// are added in the order in which the stack runs them.
+// Each sequence (a sentence or a prompt) is continued by hypotheses: one at first, then as many as `choose` says.
+// Layers are added in the order in which the stack runs them.
 class AttentionState {
  public:
   struct Options {

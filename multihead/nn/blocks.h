@@ -129,8 +129,7 @@ class Decoder {
   Decoder(const Params& at, const StackOptions& options);
   Tensor operator()(Tensor x, const Sequences& at, const EncoderOutput& memory, Pass& pass) const;
   // One row more per hypothesis, at `positions`; `repeats` tells which rows of x are equal.
-  Tensor step(Tensor x, const Tensor& positions, AttentionState& state, Pass& pass,
-              RepeatedRows repeats = {}) const;
+  Tensor step(Tensor x, const Tensor& positions, AttentionState& state, Pass& pass, RepeatedRows repeats = {}) const;
   // The last normalisation, in the type of the products.
   Tensor finish(const Tensor& x, const Pass& pass) const;
   void pack(DType compute);

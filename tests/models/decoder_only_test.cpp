@@ -81,12 +81,12 @@ TEST(DecoderOnly, HypothesesGoOnFromTheirParents) {
   model.step(state, {10, 11, 12}, pass);
   state.choose({2, 1, 0}, {0, 3});
   const Tensor logits = model.logits(model.step(state, {13, 14, 15}, pass));
-  const std::vector<std::vector<int32_t>> texts{
-      {1, 9, 12, 13}, {1, 4, 5, 6, 7, 8, 11, 14}, {1, 4, 5, 6, 7, 8, 10, 15}};
+  const std::vector<std::vector<int32_t>> texts{{1, 9, 12, 13}, {1, 4, 5, 6, 7, 8, 11, 14}, {1, 4, 5, 6, 7, 8, 10, 15}};
   for (size_t n = 0; n < 3; ++n) {
     const Tensor whole = model.logits(token_batch({texts[n]}), pass);
     const auto row = static_cast<int64_t>(n);
-    EXPECT_LT(largest_difference(logits.slice(0, row, row + 1), whole.slice(0, whole.size(0) - 1, whole.size(0))), 1e-5);
+    EXPECT_LT(largest_difference(logits.slice(0, row, row + 1), whole.slice(0, whole.size(0) - 1, whole.size(0))),
+              1e-5);
   }
   EXPECT_TRUE(refusal_of([&] { state.choose({3}, {0, 1}); }).says("hypothesis 3 is not there; expected 0 to 2"));
 }
