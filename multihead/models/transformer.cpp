@@ -1,10 +1,9 @@
 // The model: embeddings, two stacks, the output, and the step over kept keys.
 #include "multihead/models/transformer.h"
 
-#include <bit>
 #include <cmath>
-#include <utility>
 
+#include "multihead/models/stack_of.h"
 #include "multihead/nn/positions.h"
 #include "multihead/ops/dropout.h"
 #include "multihead/ops/elementwise.h"
@@ -13,11 +12,7 @@
 
 namespace mh {
 
-namespace {
-
-// Keys of a page: small, so that hypotheses that part ways copy little and what is read lies dense (Zen 4, greedy: 2 of
-// 100 of the time against pages of 16); as many as attention takes at a time.
-constexpr int64_t kPage = 4;
+namespace detail {
 
 LayerPositions layer_positions(ModelPositions positions, bool decoder) {
   switch (positions) {
@@ -28,6 +23,10 @@ LayerPositions layer_positions(ModelPositions positions, bool decoder) {
   }
 }
 
+}  // namespace detail
+
+namespace {
+
 StackOptions stack_of(const TransformerConfig& c, bool decoder) {
   return {.block = {.width = c.width,
                     .heads = c.heads,
@@ -35,11 +34,9 @@ StackOptions stack_of(const TransformerConfig& c, bool decoder) {
                     .norm = c.norm,
                     .middle = c.middle,
                     .dropout = c.dropout,
-                    .positions = layer_positions(c.positions, decoder)},
+                    .positions = detail::layer_positions(c.positions, decoder)},
           .layers = decoder ? c.decoder_layers : c.encoder_layers};
 }
-
-Init embedding_init(const TransformerConfig& c) { return Init::normal(1 / std::sqrt(static_cast<double>(c.width))); }
 
 const Param& embedding_of(const TransformerConfig& c, ParamStore& store) {
   check(c.vocabulary > 0 && c.width > 0 && c.feed_forward > 0 && c.max_length > 0,
@@ -47,13 +44,13 @@ const Param& embedding_of(const TransformerConfig& c, ParamStore& store) {
         c.width, c.feed_forward, c.max_length);
   check(c.encoder_layers >= 0 && c.decoder_layers >= 0,
         "Transformer: {} encoder and {} decoder layers; expected 0 or more", c.encoder_layers, c.decoder_layers);
-  return store.make("embedding.weight", {c.vocabulary, c.width}, embedding_init(c));
+  return store.make("embedding.weight", {c.vocabulary, c.width}, detail::embedding_init(c.width));
 }
 
 Tensor ids_tensor(const std::vector<int32_t>& ids) { return tensor<int32_t>(ids, {static_cast<int64_t>(ids.size())}); }
 
 // Of hypotheses that wrote the same token last: their rows before the first layer are equal, about half of all (Zen 4,
-// models/en-de: 1 to 2 of 100 of the time).
+// models/en-de: 1 to 2 % of the time).
 RepeatedRows repeats_of(const std::vector<int32_t>& ids, int64_t vocabulary) {
   std::vector<int32_t> place(static_cast<size_t>(vocabulary), -1), first, which;
   for (size_t n = 0; n < ids.size(); ++n) {
@@ -68,20 +65,7 @@ RepeatedRows repeats_of(const std::vector<int32_t>& ids, int64_t vocabulary) {
   return {ids_tensor(first), ids_tensor(which)};
 }
 
-// (rows, H, D) as (rows, H, 1, D): one query or key per hypothesis.
-Tensor one_each(const Tensor& rows) { return rows.unsqueeze(2); }
-
 }  // namespace
-
-TokenBatch token_batch(const std::vector<std::vector<int32_t>>& sentences) {
-  std::vector<int32_t> all;
-  std::vector<int64_t> lengths;
-  for (const auto& sentence : sentences) {
-    all.insert(all.end(), sentence.begin(), sentence.end());
-    lengths.push_back(static_cast<int64_t>(sentence.size()));
-  }
-  return {ids_tensor(all), Sequences::of_lengths(lengths)};
-}
 
 PairBatch pair_batch(const std::vector<const SentencePair*>& pairs, const TransformerConfig& config) {
   std::vector<int32_t> sources, inputs, labels;
@@ -112,14 +96,14 @@ Transformer::Transformer(const TransformerConfig& config, std::shared_ptr<ParamS
     sinusoids_ = sinusoidal_positions(config.max_length, config.width);
   if (config.positions == ModelPositions::learned)
     learned_positions_ = &store_->make("positions.weight", {config.max_length, config.width}, Init::normal(0.02));
-  written_ = &embedding_;
+  output_weight_ = &embedding_;
   target_embedding_ = &embedding_;
   if (!config.tied) {
-    target_embedding_ =
-        &store_->make("target_embedding.weight", {config.vocabulary, config.width}, embedding_init(config));
-    written_ = &store_->make("output.weight", {config.vocabulary, config.width}, embedding_init(config));
+    const Shape shape{config.vocabulary, config.width};
+    target_embedding_ = &store_->make("target_embedding.weight", shape, detail::embedding_init(config.width));
+    output_weight_ = &store_->make("output.weight", shape, detail::embedding_init(config.width));
   }
-  output_ = std::make_unique<Linear>(*written_, nullptr, Linear::Part{0, config.vocabulary, 0});
+  output_ = std::make_unique<Linear>(*output_weight_, nullptr, Linear::Part{0, config.vocabulary, 0});
 }
 
 Tensor Transformer::embed(const Param& table, const Tensor& ids, const Tensor& positions, Pass& pass) const {
@@ -133,13 +117,13 @@ Tensor Transformer::embed(const Param& table, const Tensor& ids, const Tensor& p
   return dropout(x, pass.dropout(config_.dropout));
 }
 
-Memory Transformer::encode(const TokenBatch& source, Pass& pass) const {
+EncoderOutput Transformer::encode(const TokenBatch& source, Pass& pass) const {
   check(source.at.longest <= config_.max_length, "encode: a sentence of {} tokens; expected at most {}",
         source.at.longest, config_.max_length);
   return {encoder_(embed(embedding_, source.ids, source.at.positions, pass), source.at, pass), source.at};
 }
 
-Tensor Transformer::decode(const TokenBatch& input, const Memory& memory, Pass& pass) const {
+Tensor Transformer::decode(const TokenBatch& input, const EncoderOutput& memory, Pass& pass) const {
   check(input.at.longest <= config_.max_length, "decode: a sentence of {} tokens; expected at most {}",
         input.at.longest, config_.max_length);
   return decoder_(embed(*target_embedding_, input.ids, input.at.positions, pass), input.at, memory, pass);
@@ -153,76 +137,28 @@ TopK Transformer::top_tokens(const Tensor& rows, int64_t k) const {
 
 CrossEntropy Transformer::loss(const PairBatch& batch, Pass& pass, float smoothing) const {
   const Tensor rows = decode(batch.input, encode(batch.source, pass), pass);
-  return linear_cross_entropy(rows, written_->value, batch.labels, {.smoothing = smoothing});
+  return linear_cross_entropy(rows, output_weight_->value, batch.labels, {.smoothing = smoothing});
 }
 
-// Whole pages of each hypothesis, and of one that is copied before its like is left.
-int64_t Transformer::room(int64_t sentences, int64_t width, int64_t longest) {
-  return sentences * (width + 1) * ((longest + kPage - 1) / kPage * kPage);
-}
-
-DecoderState Transformer::begin(const Memory& memory, int64_t room, Pass& pass) const {
-  DecoderState state;
-  state.memory_at_ = memory.at;
-  const int64_t sentences = memory.at.count();
-  state.owners_ = Sequences::uniform(sentences, 1);
-  state.hypotheses_ = sentences;
-  // A power of two: calls of like size then ask for the same memory again, which lies ready. Room that is not used
-  // costs addresses alone.
-  const auto capacity = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(room)));
-  for (const DecoderLayer& layer : decoder_.layers()) {
-    const MultiHeadAttentionOptions& o = layer.self_attn.options();
-    state.caches_.emplace_back(KVCacheOptions{.batch = sentences,
-                                              .key_heads = o.key_heads,
-                                              .key_width = o.key_width,
-                                              .value_width = o.value_width,
-                                              .capacity = capacity,
-                                              .dtype = pass.compute(),
-                                              .page = kPage});
-    state.crossed_.push_back(layer.cross_attn.keys_values(memory.rows, memory.rows, memory.at.positions));
-  }
+AttentionState Transformer::begin(const EncoderOutput& source, int64_t room, Pass& pass) const {
+  AttentionState state({.sequences = source.at.count(), .room = room, .dtype = pass.compute()});
+  for (const DecoderLayer& layer : decoder_.layers()) state.add_layer(layer.self_attn, layer.cross_attn, source);
   return state;
 }
 
-void DecoderState::choose(const std::vector<int32_t>& parents, const std::vector<int64_t>& sentences) {
-  check(static_cast<int64_t>(sentences.size()) == memory_at_.count(), "choose: numbers for {} sentences; expected {}",
-        sentences.size(), memory_at_.count());
-  owners_ = Sequences::of_lengths(sentences);
-  check(owners_.rows == static_cast<int64_t>(parents.size()), "choose: {} hypotheses for {} places", parents.size(),
-        owners_.rows);
-  for (KVCache& cache : caches_) cache.choose(parents);
-  hypotheses_ = owners_.rows;
+Tensor Transformer::step_rows(AttentionState& state, const std::vector<int32_t>& ids, Pass& pass) const {
+  check(static_cast<int64_t>(ids.size()) == state.hypotheses(), "step: {} tokens for {} hypotheses", ids.size(),
+        state.hypotheses());
+  check(state.longest() < config_.max_length, "step: token {} is past the model's length; expected at most {}",
+        state.longest() + 1, config_.max_length);
+  const Tensor positions = state.positions();
+  const Tensor x = embed(*target_embedding_, ids_tensor(ids), positions, pass);
+  return decoder_.step(x, positions, state, pass,
+                       pass.is_training() ? RepeatedRows() : repeats_of(ids, config_.vocabulary));
 }
 
-Tensor Transformer::step_rows(DecoderState& state, const std::vector<int32_t>& ids, Pass& pass) const {
-  check(static_cast<int64_t>(ids.size()) == state.hypotheses_, "step: {} tokens for {} hypotheses", ids.size(),
-        state.hypotheses_);
-  check(state.step_ < config_.max_length, "step: token {} is past the model's length; expected at most {}",
-        state.step_ + 1, config_.max_length);
-  const Tensor positions = full({state.hypotheses_}, static_cast<double>(state.step_), DType::i32);
-  Tensor x = embed(*target_embedding_, ids_tensor(ids), positions, pass);
-  RepeatedRows repeats = pass.is_training() ? RepeatedRows() : repeats_of(ids, config_.vocabulary);
-  for (size_t n = 0; n < decoder_.layers().size(); ++n) {
-    const DecoderLayer& layer = decoder_.layers()[n];
-    x = layer.step(
-        x, pass,
-        [&](const Tensor& rows) {
-          const MultiHeadAttention::Heads heads = layer.self_attn.project(rows, positions, std::exchange(repeats, {}));
-          state.caches_[n].append(one_each(heads.k), one_each(heads.v));
-          const Tensor o = attention(one_each(heads.q), state.caches_[n], layer.self_attn.call_options(pass, {})).o;
-          return o.reshape({o.size(0), o.size(1), o.size(3)});
-        },
-        [&](const Tensor& rows) {
-          const MultiHeadAttention::KeysValues& kv = state.crossed_[n];
-          return layer.cross_attn.attend({layer.cross_attn.queries(rows, positions), kv.k, kv.v}, state.owners_,
-                                         state.memory_at_, pass, {});
-        });
-  }
-  ++state.step_;
-  return decoder_.finish(x, pass);
-}
-
-Tensor Transformer::cross_weights(const TokenBatch& input, const Memory& memory, int64_t layer, Pass& pass) const {
+Tensor Transformer::cross_weights(const TokenBatch& input, const EncoderOutput& memory, int64_t layer,
+                                  Pass& pass) const {
   check(layer >= 0 && layer < static_cast<int64_t>(decoder_.layers().size()),
         "cross_weights: layer {} does not exist; expected 0 to {}", layer, decoder_.layers().size() - 1);
   Tensor x = embed(*target_embedding_, input.ids, input.at.positions, pass);
@@ -251,7 +187,7 @@ void Transformer::pack(DType compute) {
   encoder_.pack(compute);
   decoder_.pack(compute);
   output_->pack(compute);
-  top_ = compute == DType::f32 ? prepack_top_k(written_->value.detach()) : TopKWeights();
+  top_ = compute == DType::f32 ? prepack_top_k(output_weight_->value.detach()) : TopKWeights();
 }
 
 }  // namespace mh

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "multihead/models/token_batch.h"
 #include "multihead/nn/blocks.h"
 #include "multihead/ops/cross_entropy.h"
-#include "multihead/ops/attention/kv_cache.h"
 #include "multihead/ops/linear_top_k.h"
 
 namespace mh {
@@ -28,13 +28,6 @@ struct TransformerConfig {
   int32_t pad = 0, begin = 1, end = 2;  // ids of the special tokens
 };
 
-// Sentences as ids, one behind the other.
-struct TokenBatch {
-  Tensor ids{};  // i32 (rows)
-  Sequences at{};
-};
-TokenBatch token_batch(const std::vector<std::vector<int32_t>>& sentences);
-
 // What one training step reads: source x₁ … xₘ </s>, input <s> y₁ … yₙ, labels y₁ … yₙ </s>.
 struct PairBatch {
   TokenBatch source{}, input{};
@@ -44,22 +37,6 @@ struct PairBatch {
 using SentencePair = std::pair<std::vector<int32_t>, std::vector<int32_t>>;  // ids without special tokens
 PairBatch pair_batch(const std::vector<const SentencePair*>& pairs, const TransformerConfig& config);
 
-// Keys and values kept while sentences are being written: per layer a cache of self-attention, and those of the memory.
-class DecoderState {
- public:
-  // Continues with these hypotheses, a number of the last step each, in the order of their sentences; `sentences[b]` of
-  // them belong to sentence b of the memory (0: it is done).
-  void choose(const std::vector<int32_t>& parents, const std::vector<int64_t>& sentences);
-  int64_t hypotheses() const { return hypotheses_; }
-
- private:
-  friend class Transformer;
-  std::vector<KVCache> caches_;
-  std::vector<MultiHeadAttention::KeysValues> crossed_;
-  Sequences memory_at_, owners_;
-  int64_t hypotheses_ = 0, step_ = 0;
-};
-
 // Parameters as torch.nn.Transformer names them, plus embedding.weight (V, C) and, untied, target_embedding.weight (V,
 // C) and output.weight (V, C).
 class Transformer {
@@ -67,26 +44,24 @@ class Transformer {
   // Throws: invalid_argument where sizes do not fit, or the store's file lacks a parameter.
   Transformer(const TransformerConfig& config, std::shared_ptr<ParamStore> store);
 
-  Memory encode(const TokenBatch& source, Pass& pass) const;
+  EncoderOutput encode(const TokenBatch& source, Pass& pass) const;
   // Rows before the output projection.
-  Tensor decode(const TokenBatch& input, const Memory& memory, Pass& pass) const;
+  Tensor decode(const TokenBatch& input, const EncoderOutput& memory, Pass& pass) const;
   Tensor logits(const Tensor& rows) const;  // f32 (rows, V)
   // top_k(logits(rows), k), by linear_top_k where the model is packed for f32.
   TopK top_tokens(const Tensor& rows, int64_t k) const;
   CrossEntropy loss(const PairBatch& batch, Pass& pass, float smoothing) const;
 
-  // Keys that up to `width` hypotheses of up to `longest` tokens take for each of so many sentences.
-  static int64_t room(int64_t sentences, int64_t width, int64_t longest);
   // One hypothesis, still empty, for every sentence of the memory, and room for so many keys of all of them.
-  DecoderState begin(const Memory& memory, int64_t room, Pass& pass) const;
+  AttentionState begin(const EncoderOutput& memory, int64_t room, Pass& pass) const;
   // One token further: `ids` are the last tokens of the hypotheses; rows (hypotheses, C) before the output projection.
-  Tensor step_rows(DecoderState& state, const std::vector<int32_t>& ids, Pass& pass) const;
+  Tensor step_rows(AttentionState& state, const std::vector<int32_t>& ids, Pass& pass) const;
   // The same with the projection: logits (hypotheses, V) of the next token.
-  Tensor step(DecoderState& state, const std::vector<int32_t>& ids, Pass& pass) const {
+  Tensor step(AttentionState& state, const std::vector<int32_t>& ids, Pass& pass) const {
     return logits(step_rows(state, ids, pass));
   }
   // Cross-attention of one layer while writing `input`: f32 (B, H, Tq, Tk), of the last row of each call's sentence.
-  Tensor cross_weights(const TokenBatch& input, const Memory& memory, int64_t layer, Pass& pass) const;
+  Tensor cross_weights(const TokenBatch& input, const EncoderOutput& memory, int64_t layer, Pass& pass) const;
 
   // Lays the weights out for inference. To be called again after they change.
   void pack(DType compute = DType::f32);
@@ -99,13 +74,13 @@ class Transformer {
   std::shared_ptr<ParamStore> store_;
   const Param& embedding_;
   const Param* target_embedding_;
-  const Param* written_;  // what the output reads
+  const Param* output_weight_;
   const Param* learned_positions_ = nullptr;
   Tensor sinusoids_;
   Encoder encoder_;
   Decoder decoder_;
   std::unique_ptr<Linear> output_;
-  TopKWeights top_;  // of `written_`, where packed for f32
+  TopKWeights top_;  // of output_weight_, where packed for f32
 };
 
 }  // namespace mh

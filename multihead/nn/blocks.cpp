@@ -1,8 +1,9 @@
-// Layers and stacks.
+// Runs encoder and decoder layers, whole sequences at a time or step by step, and stacks of them.
 #include "multihead/nn/blocks.h"
 
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "multihead/autograd/recompute.h"
 #include "multihead/autograd/tape.h"
@@ -100,12 +101,18 @@ EncoderLayer::EncoderLayer(const Params& at, const BlockOptions& options)
       norm1_(at / "norm1", options.width, options.normalisation),
       norm2_(at / "norm2", options.width, options.normalisation) {}
 
+Tensor EncoderLayer::ready(const Norm& norm, const Tensor& x, const Pass& pass) const {
+  return read_stream(options_.norm, norm, x, pass);
+}
+
+Tensor EncoderLayer::ended(const Norm& norm, const Tensor& x) const {
+  return options_.norm == NormPlace::after ? norm(x) : x;
+}
+
 Tensor EncoderLayer::operator()(const Tensor& x, const Sequences& at, Pass& pass, const AttendOptions& options) const {
-  const bool after = options_.norm == NormPlace::after;
-  Tensor y = self_attn(read_stream(options_.norm, norm1_, x, pass), at, pass, options, {x, options_.dropout});
-  if (after) y = norm1_(y);
-  y = feed_forward_.add_to(y, read_stream(options_.norm, norm2_, y, pass), pass);
-  return after ? norm2_(y) : y;
+  return step(x, pass, [&](const Tensor& rows) {
+    return self_attn.attend(self_attn.project(rows, at.positions), at, at, pass, options);
+  });
 }
 
 void EncoderLayer::pack(DType compute) {
@@ -130,7 +137,7 @@ Tensor DecoderLayer::ended(const Norm& norm, const Tensor& x) const {
   return options_.norm == NormPlace::after ? norm(x) : x;
 }
 
-Tensor DecoderLayer::operator()(const Tensor& x, const Sequences& at, const Memory& memory, Pass& pass,
+Tensor DecoderLayer::operator()(const Tensor& x, const Sequences& at, const EncoderOutput& memory, Pass& pass,
                                 const Tensor& self_head_mask, const Tensor& cross_head_mask) const {
   return step(
       x, pass,
@@ -169,6 +176,36 @@ Tensor Encoder::operator()(Tensor x, const Sequences& at, Pass& pass, const Atte
                      return layer(in[0], at, drawn, each);
                    });
   }
+  return finish(x, pass);
+}
+
+Tensor Encoder::begin(Tensor x, const Sequences& at, AttentionState& state, Pass& pass) const {
+  check(options_.causal, "begin: the stack is not causal; expected one in which no row sees later ones");
+  for (size_t n = 0; n < layers_.size(); ++n) {
+    const MultiHeadAttention& module = layers_[n].self_attn;
+    x = layers_[n].step(x, pass, [&](const Tensor& rows) {
+      const MultiHeadAttention::Heads heads = module.project(rows, at.positions);
+      state.keep(n, heads, at);
+      return module.attend(heads, at, at, pass, {.mask = causal()});
+    });
+  }
+  state.advance(at);
+  return finish(x, pass);
+}
+
+Tensor Encoder::step(Tensor x, const Tensor& positions, AttentionState& state, Pass& pass) const {
+  check(options_.causal, "step: the stack is not causal; expected one in which no row sees later ones");
+  for (size_t n = 0; n < layers_.size(); ++n) {
+    const MultiHeadAttention& module = layers_[n].self_attn;
+    x = layers_[n].step(x, pass, [&](const Tensor& rows) {
+      return state.self_attend(n, module, module.project(rows, positions), pass);
+    });
+  }
+  state.advance();
+  return finish(x, pass);
+}
+
+Tensor Encoder::finish(const Tensor& x, const Pass& pass) const {
   return norm_ ? (*norm_)(x, pass.compute()) : cast(x, pass.compute());
 }
 
@@ -185,13 +222,30 @@ Decoder::Decoder(const Params& at, const StackOptions& options) : options_(optio
   if (options.last_norm) norm_.emplace(at / "norm", options.block.width, options.block.normalisation);
 }
 
-Tensor Decoder::operator()(Tensor x, const Sequences& at, const Memory& memory, Pass& pass) const {
+Tensor Decoder::operator()(Tensor x, const Sequences& at, const EncoderOutput& memory, Pass& pass) const {
   for (size_t n = 0; n < layers_.size(); ++n) {
     x = layer_call(options_.recompute, {x, memory.rows}, params_[n], pass,
                    [&layer = layers_[n], at, memory_at = memory.at](const std::vector<Tensor>& in, Pass& drawn) {
                      return layer(in[0], at, {in[1], memory_at}, drawn);
                    });
   }
+  return finish(x, pass);
+}
+
+Tensor Decoder::step(Tensor x, const Tensor& positions, AttentionState& state, Pass& pass, RepeatedRows repeats) const {
+  for (size_t n = 0; n < layers_.size(); ++n) {
+    const DecoderLayer& layer = layers_[n];
+    x = layer.step(
+        x, pass,
+        [&](const Tensor& rows) {
+          const auto heads = layer.self_attn.project(rows, positions, std::exchange(repeats, {}));
+          return state.self_attend(n, layer.self_attn, heads, pass);
+        },
+        [&](const Tensor& rows) {
+          return state.cross_attend(n, layer.cross_attn, layer.cross_attn.queries(rows, positions), pass);
+        });
+  }
+  state.advance();
   return finish(x, pass);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 
+#include "multihead/nn/attention_state.h"
 #include "multihead/nn/multi_head_attention.h"
 
 namespace mh {
@@ -42,27 +43,33 @@ class EncoderLayer {
  public:
   EncoderLayer(const Params& at, const BlockOptions& options);
   Tensor operator()(const Tensor& x, const Sequences& at, Pass& pass, const AttendOptions& options = {}) const;
+  // The same with self-attention given: self_attend(normalised rows) -> o (rows, H, D).
+  template <class SelfAttend>
+  Tensor step(const Tensor& x, Pass& pass, SelfAttend&& self_attend) const;
   void pack(DType compute);
 
   MultiHeadAttention self_attn;
 
  private:
+  Tensor ready(const Norm& norm, const Tensor& x, const Pass& pass) const;
+  Tensor ended(const Norm& norm, const Tensor& x) const;
   BlockOptions options_;
   FeedForward feed_forward_;
   Norm norm1_, norm2_;
 };
 
-// What the encoder left for the decoder, in the type of the products.
-struct Memory {
-  Tensor rows{};
-  Sequences at{};
-};
+template <class SelfAttend>
+Tensor EncoderLayer::step(const Tensor& x, Pass& pass, SelfAttend&& self_attend) const {
+  Tensor y = self_attn.finish(self_attend(ready(norm1_, x, pass)), pass, {x, options_.dropout});
+  y = ended(norm1_, y);
+  return ended(norm2_, feed_forward_.add_to(y, ready(norm2_, y, pass), pass));
+}
 
 // Parameters as torch.nn.TransformerDecoderLayer names them; self-attention is causal.
 class DecoderLayer {
  public:
   DecoderLayer(const Params& at, const BlockOptions& options);
-  Tensor operator()(const Tensor& x, const Sequences& at, const Memory& memory, Pass& pass,
+  Tensor operator()(const Tensor& x, const Sequences& at, const EncoderOutput& memory, Pass& pass,
                     const Tensor& self_head_mask = {}, const Tensor& cross_head_mask = {}) const;
   // The same with self-attention and cross-attention given: a step over kept keys and values.
   template <class SelfAttend, class CrossAttend>
@@ -101,12 +108,16 @@ struct StackOptions {
 class Encoder {
  public:
   Encoder(const Params& at, const StackOptions& options);
-  // `result`: the type of the last normalisation's rows.
   Tensor operator()(Tensor x, const Sequences& at, Pass& pass, const AttendOptions& options = {}) const;
+  // A causal stack over whole prompts, a sequence each, whose keys and values `state` keeps …
+  Tensor begin(Tensor x, const Sequences& at, AttentionState& state, Pass& pass) const;
+  // … and over one row more per hypothesis, at `positions`. Throws: invalid_argument where the stack is not causal.
+  Tensor step(Tensor x, const Tensor& positions, AttentionState& state, Pass& pass) const;
   void pack(DType compute);
   const std::deque<EncoderLayer>& layers() const { return layers_; }
 
  private:
+  Tensor finish(const Tensor& x, const Pass& pass) const;
   StackOptions options_;
   std::deque<EncoderLayer> layers_;
   std::vector<std::vector<Tensor>> params_;  // of each layer
@@ -116,7 +127,9 @@ class Encoder {
 class Decoder {
  public:
   Decoder(const Params& at, const StackOptions& options);
-  Tensor operator()(Tensor x, const Sequences& at, const Memory& memory, Pass& pass) const;
+  Tensor operator()(Tensor x, const Sequences& at, const EncoderOutput& memory, Pass& pass) const;
+  // One row more per hypothesis, at `positions`; `repeats` tells which rows of x are equal.
+  Tensor step(Tensor x, const Tensor& positions, AttentionState& state, Pass& pass, RepeatedRows repeats = {}) const;
   // The last normalisation, in the type of the products.
   Tensor finish(const Tensor& x, const Pass& pass) const;
   void pack(DType compute);

@@ -31,7 +31,7 @@ TEST(TransformerParts, EmbeddingsAreDroppedInTrainingAlone) {
   }
   const TokenBatch tokens = token_batch({{3, 4}, {3}});
   Pass training = Pass::training(1), inference = Pass::inference();
-  const Memory memory = model.encode(tokens, training), whole = model.encode(tokens, inference);
+  const EncoderOutput memory = model.encode(tokens, training), whole = model.encode(tokens, inference);
   for (const Tensor& rows : {memory.rows, model.decode(tokens, whole, training)}) {
     for (int64_t r = 0; r < 3; ++r) {
       int64_t kept = 0;
@@ -76,7 +76,7 @@ TEST(TransformerParts, T5BucketsLookBothWaysInTheEncoderAlone) {
       x.data<float>()[r * 16 + c] = static_cast<float>(4 * table.item({static_cast<int64_t>(tokens.ids.item({r})), c}));
   }
   Pass pass = Pass::inference();
-  const Memory memory{encoder(x, tokens.at, pass), tokens.at};
+  const EncoderOutput memory{encoder(x, tokens.at, pass), tokens.at};
   EXPECT_LT(error_against(model.encode(tokens, pass).rows, memory.rows), 1e-5);
   EXPECT_LT(error_against(model.decode(tokens, memory, pass), decoder(x, tokens.at, memory, pass)), 1e-5);
 }
@@ -114,8 +114,8 @@ TEST(TransformerParts, StepsOverKeptKeysRefuseATape) {
   const Transformer model(
       {.vocabulary = 8, .width = 8, .heads = 2, .feed_forward = 8, .encoder_layers = 1, .decoder_layers = 1}, store);
   Pass pass = Pass::inference();
-  const Memory memory = model.encode(token_batch({{3, 4}}), pass);
-  DecoderState state = model.begin(memory, 64, pass);
+  const EncoderOutput memory = model.encode(token_batch({{3, 4}}), pass);
+  AttentionState state = model.begin(memory, 64, pass);
   const Tape tape;
   EXPECT_TRUE(refusal_of([&] { model.step(state, {1}, pass); }).says("detach"));
 }

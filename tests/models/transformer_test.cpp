@@ -75,11 +75,11 @@ TEST_P(Positions, StepsGiveTheRowsOfTheWholePass) {
   for (const bool packed : {false, true}) {
     if (packed) model.pack();
     Pass pass = Pass::inference();
-    const Memory memory = model.encode(token_batch({{5, 6, 7, 2}, {9, 2}, {8, 11, 2}}), pass);
+    const EncoderOutput memory = model.encode(token_batch({{5, 6, 7, 2}, {9, 2}, {8, 11, 2}}), pass);
     const std::vector<std::vector<int32_t>> written{{1, 10, 11, 12, 13}, {1, 20, 21, 22, 23}, {1, 30, 31, 32, 33}};
     const TokenBatch input = token_batch(written);
     const Tensor whole = model.logits(model.decode(input, memory, pass));
-    DecoderState state = model.begin(memory, Transformer::room(3, 2, 20), pass);
+    AttentionState state = model.begin(memory, AttentionState::room(3, 2, 20), pass);
     for (size_t t = 0; t < 5; ++t) {
       const Tensor logits = model.step(state, {written[0][t], written[1][t], written[2][t]}, pass);
       for (int64_t b = 0; b < 3; ++b) {
@@ -101,15 +101,15 @@ TEST_P(Positions, ChosenHypothesesGoOnFromTheirParents) {
                                  .max_length = 40};
   const Transformer model(config, std::make_shared<ParamStore>());
   Pass pass = Pass::inference();
-  const Memory memory = model.encode(token_batch({{5, 6, 7, 2}, {9, 2}}), pass);
-  DecoderState state = model.begin(memory, Transformer::room(2, 2, 20), pass);
+  const EncoderOutput memory = model.encode(token_batch({{5, 6, 7, 2}, {9, 2}}), pass);
+  AttentionState state = model.begin(memory, AttentionState::room(2, 2, 20), pass);
   model.step(state, {1, 1}, pass);
   state.choose({1, 1}, {0, 2});  // the first sentence is done, the second has two
   model.step(state, {20, 30}, pass);
   state.choose({1, 0}, {0, 2});
   const Tensor logits = model.step(state, {31, 21}, pass);
 
-  const Memory alone = model.encode(token_batch({{9, 2}}), pass);
+  const EncoderOutput alone = model.encode(token_batch({{9, 2}}), pass);
   const std::vector<std::vector<int32_t>> written{{1, 30, 31}, {1, 20, 21}};
   for (int64_t n = 0; n < 2; ++n) {
     const Tensor whole = model.logits(model.decode(token_batch({written[static_cast<size_t>(n)]}), alone, pass));
@@ -131,7 +131,7 @@ TEST(Transformer, CrossWeightsAreRowsOfProbabilities) {
                                  .max_length = 40};
   const Transformer model(config, std::make_shared<ParamStore>());
   Pass pass = Pass::inference();
-  const Memory memory = model.encode(token_batch({{5, 6, 7, 2}}), pass);
+  const EncoderOutput memory = model.encode(token_batch({{5, 6, 7, 2}}), pass);
   const Tensor weights = model.cross_weights(token_batch({{1, 10, 11}}), memory, 1, pass);
   EXPECT_EQ(to_string(weights.shape()), "[1, 3, 3, 4]");
   for (int64_t h = 0; h < 3; ++h) {

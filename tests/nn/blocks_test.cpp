@@ -90,7 +90,7 @@ TEST_P(TorchTransformer, OutputsAndGradientsAreTorchs) {
   const Sequences at = Sequences::of_lengths(lengths);
   Pass pass = Pass::inference();
   Tape tape;
-  const Memory memory{encoder(ragged(src, lengths), at, pass), at};
+  const EncoderOutput memory{encoder(ragged(src, lengths), at, pass), at};
   const Tensor y = decoder(rows_of(tgt), Sequences::uniform(tgt.size(0), tgt.size(1)), memory, pass);
   expect_same(golden, *store, tape, reshape(y, tgt.shape()), {{"src", src}, {"tgt", tgt}});
 }

@@ -105,7 +105,7 @@ TEST(DecoderLayer, DropsAtTheEndOfEachSublayerInTrainingAlone) {
   const DecoderLayer layer(Params(store), kDropping);
   const Tensor x = zeros({32, kWidth});
   const Sequences at = Sequences::of_lengths({20, 12}), memory_at = Sequences::of_lengths({3, 2});
-  const Memory memory{randn({5, kWidth}, 1), memory_at};
+  const EncoderOutput memory{randn({5, kWidth}, 1), memory_at};
   for (const std::string ones : {"self_attn.out_proj.bias", "multihead_attn.out_proj.bias", "linear2.bias"}) {
     clear(store, ones);
     Pass training = Pass::training(3), inference = Pass::inference();

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "multihead/train/stepper.h"
-#include "tests/decode/tiny_model.h"
+#include "tests/generate/tiny_model.h"
 #include "tests/harness/temporary_folder.h"
 
 namespace mh {

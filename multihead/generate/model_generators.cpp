@@ -1,0 +1,73 @@
+// How prompts are handed to the two kinds of model.
+#include "multihead/generate/model_generators.h"
+
+namespace mh {
+
+namespace {
+
+struct KeptAttention : Generator::State {
+  explicit KeptAttention(AttentionState&& kept) : attention(std::move(kept)) {}
+  void choose(const std::vector<int32_t>& parents, const std::vector<int64_t>& counts) override {
+    attention.choose(parents, counts);
+  }
+  int64_t hypotheses() const override { return attention.hypotheses(); }
+  AttentionState attention;
+};
+
+AttentionState& attention_of(Generator::State& state) { return static_cast<KeptAttention&>(state).attention; }
+
+}  // namespace
+
+Generator::Limits TransformerGenerator::limits() const {
+  const TransformerConfig& c = model_.config();
+  return {.vocabulary = c.vocabulary, .most = c.max_length - 1, .end = c.end, .prompt_bounds_length = true};
+}
+
+int64_t TransformerGenerator::room(const std::vector<int64_t>& prompts, int64_t width, int64_t longest) const {
+  return AttentionState::room(static_cast<int64_t>(prompts.size()), width, longest);
+}
+
+std::unique_ptr<Generator::State> TransformerGenerator::begin(const Prompts& prompts, int64_t room, Pass& pass) const {
+  Prompts ended = prompts;
+  for (auto& source : ended) source.push_back(model_.config().end);
+  auto state = std::make_unique<KeptAttention>(model_.begin(model_.encode(token_batch(ended), pass), room, pass));
+  state->first.assign(prompts.size(), model_.config().begin);
+  return state;
+}
+
+Tensor TransformerGenerator::step(State& state, const std::vector<int32_t>& ids, Pass& pass) const {
+  return model_.step_rows(attention_of(state), ids, pass);
+}
+
+Generator::Limits DecoderOnlyGenerator::limits() const {
+  const DecoderOnlyConfig& c = model_.config();
+  return {.vocabulary = c.vocabulary, .fewest = 1 - before(), .most = c.max_length - before() - 1, .end = c.end};
+}
+
+int64_t DecoderOnlyGenerator::room(const std::vector<int64_t>& prompts, int64_t width, int64_t longest) const {
+  return AttentionState::room(prompts, width, longest);
+}
+
+// All of a prompt but its last token, which the first step is given.
+std::unique_ptr<Generator::State> DecoderOnlyGenerator::begin(const Prompts& prompts, int64_t room, Pass& pass) const {
+  Prompts read;
+  std::vector<int32_t> last;
+  for (const auto& prompt : prompts) {
+    std::vector<int32_t> all;
+    if (before() == 1) all.push_back(model_.config().begin);
+    all.insert(all.end(), prompt.begin(), prompt.end());
+    check(!all.empty(), "begin: a prompt is empty; expected a token, or a model that begins with one");
+    last.push_back(all.back());
+    all.pop_back();
+    read.push_back(std::move(all));
+  }
+  auto state = std::make_unique<KeptAttention>(model_.begin(token_batch(read), room, pass));
+  state->first = std::move(last);
+  return state;
+}
+
+Tensor DecoderOnlyGenerator::step(State& state, const std::vector<int32_t>& ids, Pass& pass) const {
+  return model_.step(attention_of(state), ids, pass);
+}
+
+}  // namespace mh

@@ -1,0 +1,92 @@
+// A translator in a folder: text in, text out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "multihead/generate/options.h"
+#include "multihead/tensor/tensor.h"
+
+namespace mh {
+
+// A sentence of a line, as one candidate translates it.
+struct TranslatedSentence : Hypothesis {
+  std::string space{};  // white space before the sentence; it stands before the translation too
+  std::string source{}, text{};
+};
+
+// One way to translate a line. As a Hypothesis it is its sentences one behind the other: their ids, their token scores,
+// the mean of their scores (of samples the sum), ended where all are.
+struct Candidate : Hypothesis {
+  std::string text{};
+  std::vector<TranslatedSentence> sentences{};  // none for a line of white space
+};
+
+struct Translation {
+  std::vector<Candidate> candidates{};  // best first; at least one
+  int64_t source_tokens = 0;            // of the line, before any cut
+  bool cut = false;                     // of a sentence only the beginning fitted the model and was translated
+
+  const std::string& text() const { return candidates.front().text; }
+};
+
+struct TextOptions {
+  // Lines are cut into sentences (text/sentences.h), which are translated each for itself and joined again with the
+  // white space that stood between them. The n_best of a line are the best combinations of those of its sentences; its
+  // samples join sample 1 with sample 1, 2 with 2. false: a line is one sentence, its white space and all.
+  bool split = true;
+  // Hears of every line once, as soon as it is translated: in no order, from several threads at once.
+  std::function<void(size_t line, const Translation& translation)> on_line{};
+};
+
+// What the decoder looked at in the source while it wrote a candidate.
+struct CrossAttention {
+  std::vector<std::string> source{}, target{};          // tokens as text, </s> last
+  std::vector<int64_t> source_words{}, target_words{};  // of each token the word, counted by white space; -1: none
+  Tensor weights{};                                     // f32 (H, target, source), rows of sum 1
+};
+
+// Pairs (source word, target word), ordered: for every word of the target the word of the source that got the most
+// attention, over all heads.
+std::vector<std::pair<int64_t, int64_t>> align_words(const CrossAttention& attention);
+
+// Copies share the model; every method may be called from many threads at once.
+//
+// Text is UTF-8: a line that is not is refused, and of a character that a model writes only in part nothing is kept. A
+// line of white space alone is translated to an empty one.
+class Translator {
+ public:
+  // Reads FOLDER/model.safetensors and FOLDER/tokenizer.json. `compute`: the type of the products, f32 or bf16.
+  // Throws: io, invalid_argument, unsupported; a sentence that names the file. Refused are, among others, a model whose
+  // bytes differ from its hash and a tokenizer that is not the model's (load_model_folder in models/model_file.h).
+  static Translator load(const std::string& folder, DType compute = DType::f32);
+
+  // In the order of the lines; options.batch.compute is not read. A draw of `sample` depends on the seed, the number of
+  // the line (options.first_sentence is that of the first), of the sentence in it, of the sample and of the token.
+  // Throws: as search; invalid_argument for a line that is not UTF-8.
+  std::vector<Translation> translate(const std::vector<std::string>& lines, const SearchOptions& options = {},
+                                     const TextOptions& text = {}) const;
+  std::vector<Translation> sample(const std::vector<std::string>& lines, const SamplingOptions& options,
+                                  const TextOptions& text = {}) const;
+  std::string operator()(const std::string& line) const;
+
+  // Of one sentence and one decoder layer, counted from 0. Throws: invalid_argument where there is no such layer.
+  CrossAttention cross_attention(const std::string& source, const Hypothesis& written, int64_t layer) const;
+  // align_words of all sentences of a candidate; words are counted through the line. Throws: alike.
+  std::vector<std::pair<int64_t, int64_t>> align(const Candidate& candidate, int64_t layer) const;
+  int64_t decoder_layers() const;
+  int64_t heads() const;
+
+ private:
+  struct Parts;
+  class Lines;
+  explicit Translator(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
+  std::shared_ptr<const Parts> parts_;
+};
+
+}  // namespace mh
