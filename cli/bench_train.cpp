@@ -16,6 +16,7 @@
 #include "cli/values.h"
 #include "cli/verbs.h"
 #include "multihead/base/parallel.h"
+#include "multihead/models/transformer.h"
 #include "multihead/ops/machine.h"
 #include "multihead/ops/profile.h"
 #include "multihead/train/stepper.h"
@@ -55,16 +56,19 @@ int64_t peak_bytes() {
 
 int run(const BenchTrainChoice& choice) {
   if (choice.threads > 0) set_threads(choice.threads);
-  StepperOptions options{.optimiser = {.clip = 1},
-                         .schedule = {.warmup = 1000, .steps = 10000},
-                         .compute = choice.precision == "bf16" ? DType::bf16 : DType::f32};
-  options.model.dropout = static_cast<float>(choice.dropout);
-  options.model.max_length = std::max<int64_t>(options.model.max_length, choice.length);
-  Stepper stepper(options);
-  const std::vector<SentencePair> pairs = random_pairs(choice, options.model.vocabulary);
+  const StepperOptions options{.optimiser = {.clip = 1},
+                               .schedule = {.warmup = 1000, .steps = 10000},
+                               .compute = choice.precision == "bf16" ? DType::bf16 : DType::f32};
+  TransformerConfig config{.dropout = static_cast<float>(choice.dropout)};
+  config.max_length = std::max<int64_t>(config.max_length, choice.length);
+  const auto store = std::make_shared<ParamStore>(ParamStoreOptions{.compute = options.compute});
+  const Transformer model(config, store);
+  Stepper stepper(store, options);
+  const std::vector<SentencePair> pairs = random_pairs(choice, config.vocabulary);
   std::vector<const SentencePair*> chosen;
   for (const SentencePair& pair : pairs) chosen.push_back(&pair);
-  const PairBatch batch = pair_batch(chosen, options.model);
+  const PairBatch batch = pair_batch(chosen, config);
+  const StepBatch one{batch.target_tokens(), [&](Pass& pass) { return model.loss(batch, pass, 0.1F); }};
 
   std::vector<double> seconds;
   double total = 0;
@@ -72,7 +76,7 @@ int run(const BenchTrainChoice& choice) {
   for (int64_t step = 0; step < choice.warmup + choice.steps; ++step) {
     if (step == choice.warmup && choice.profile) start_profile();
     const auto begin = std::chrono::steady_clock::now();
-    last = stepper.step({batch});
+    last = stepper.step({one});
     if (step >= choice.warmup)
       seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     if (step >= choice.warmup) total += seconds.back();
@@ -80,7 +84,7 @@ int run(const BenchTrainChoice& choice) {
   std::nth_element(seconds.begin(), seconds.begin() + static_cast<int64_t>(seconds.size()) / 2, seconds.end());
   const double median = seconds[seconds.size() / 2];
   const double rate = static_cast<double>(batch.target_tokens()) / median;
-  const int64_t params = stepper.model().params().count();
+  const int64_t params = store->count();
   if (choice.json) {
     nlohmann::ordered_json out;
     out["machine"] = bench::to_json(bench::machine_facts());

@@ -6,7 +6,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/text/text_lines.h"
-#include "multihead/train/text_file.h"
+#include "multihead/tasks/text_file.h"
 
 namespace mh::cli {
 

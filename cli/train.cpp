@@ -14,7 +14,6 @@
 #include "cli/train_view.h"
 #include "cli/values.h"
 #include "cli/verbs.h"
-#include "multihead/base/parallel.h"
 #include "multihead/train/dry_run.h"
 #include "multihead/train/suggest.h"
 #include "multihead/train/trainer.h"
@@ -107,7 +106,6 @@ int run(const TrainChoice& choice) {
   std::vector<std::string> overrides = choice.overrides;
   if (choice.threads > 0) overrides.push_back(fmt::format("train.threads={}", choice.threads));
   const TrainConfig config = read_config(choice.config, overrides);
-  if (config.train.threads > 0) set_threads(static_cast<int>(config.train.threads));
   refuse_own_output(choice, config);
   TrainView view(config, quiet());
   const TrainRequest request{

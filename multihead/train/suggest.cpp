@@ -8,7 +8,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/printable.h"
 #include "multihead/train/config_keys.h"
-#include "multihead/train/dataset.h"
+#include "multihead/tasks/dataset.h"
 
 namespace mh {
 

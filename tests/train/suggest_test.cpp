@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "multihead/train/dataset.h"
+#include "multihead/tasks/dataset.h"
 #include "tests/harness/refusal.h"
 #include "tests/harness/temporary_folder.h"
 

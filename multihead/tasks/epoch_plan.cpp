@@ -1,5 +1,5 @@
 // Shuffle, sort windows by length, cut into batches, shuffle those.
-#include "multihead/train/epoch_plan.h"
+#include "multihead/tasks/epoch_plan.h"
 
 #include <algorithm>
 #include <utility>
@@ -29,12 +29,12 @@ struct Item {
 
 }  // namespace
 
-EpochPlan::EpochPlan(const Dataset& data, const LoaderOptions& options, int64_t epoch) {
+EpochPlan::EpochPlan(const Dataset& data, const PairBatchOptions& options, int64_t epoch) {
   std::vector<Item> items;
   items.reserve(static_cast<size_t>(data.size()));
   for (int64_t i = 0; i < data.size(); ++i) items.push_back({data.target(i).size(), data.source(i).size(), i});
   Random random(options.seed, static_cast<uint64_t>(epoch));
-  if (options.shuffled) shuffle(items, random);
+  shuffle(items, random);
 
   const auto window = static_cast<size_t>(options.window), most = static_cast<size_t>(options.tokens_per_batch);
   for (size_t begin = 0, end = 0; begin < items.size(); begin = end) {
@@ -50,7 +50,7 @@ EpochPlan::EpochPlan(const Dataset& data, const LoaderOptions& options, int64_t 
       tokens += items[i].target + 1;
     }
   }
-  if (options.shuffled) shuffle(batches_, random);
+  shuffle(batches_, random);
   order_.reserve(items.size());
   for (const Item& item : items) order_.push_back(item.pair);
 }

@@ -1,12 +1,12 @@
 // From files to pairs of text, and from those to token ids.
-#include "multihead/train/dataset.h"
+#include "multihead/tasks/dataset.h"
 
 #include <algorithm>
 
 #include "multihead/base/error.h"
 #include "multihead/base/parallel.h"
 #include "multihead/io/hash.h"
-#include "multihead/train/text_file.h"
+#include "multihead/tasks/text_file.h"
 
 namespace mh {
 

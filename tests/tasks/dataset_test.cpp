@@ -1,5 +1,5 @@
 // Reading pairs: one rule for every defect, and none of them silent.
-#include "multihead/train/dataset.h"
+#include "multihead/tasks/dataset.h"
 
 #include <gtest/gtest.h>
 

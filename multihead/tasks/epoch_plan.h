@@ -5,14 +5,14 @@
 #include <span>
 #include <vector>
 
-#include "multihead/train/loader.h"
+#include "multihead/tasks/pair_batches.h"
 
 namespace mh::detail {
 
 // It follows from the lengths of the pairs, the options and the epoch alone.
 class EpochPlan {
  public:
-  EpochPlan(const Dataset& data, const LoaderOptions& options, int64_t epoch);
+  EpochPlan(const Dataset& data, const PairBatchOptions& options, int64_t epoch);
 
   int64_t batches() const { return static_cast<int64_t>(batches_.size()); }
   // Numbers of pairs.
