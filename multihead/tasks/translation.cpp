@@ -24,17 +24,13 @@ struct PairsOfOneBatch : Batch {
   PairBatch pairs;
 };
 
-PairBatchOptions batch_options(const TaskSetup& setup) {
-  return {.tokens_per_batch = setup.data.tokens_per_batch,
-          .window = setup.data.window,
-          .seed = setup.seed,
-          .begin = setup.model.begin,
-          .end = setup.model.end};
+OrderOptions order_options(const TaskSetup& setup) {
+  return {.tokens_per_batch = setup.data.tokens_per_batch, .window = setup.data.window, .seed = setup.seed};
 }
 
 // In the order of the data, so that nothing is drawn and nothing sorted.
 double negative_log_likelihood(const Transformer& model, const Dataset& data, const TranslationScoreOptions& options) {
-  const PairBatchOptions ends{.begin = model.config().begin, .end = model.config().end};
+  const SentenceEnds ends{.begin = model.config().begin, .end = model.config().end};
   double sum = 0;
   int64_t tokens = 0;
   for (int64_t begin = 0; begin < data.size();) {
@@ -88,7 +84,7 @@ TranslationScores score_translation(Transformer& model, const Corpus& corpus, co
 }
 
 TranslationTask::TranslationTask(const TaskSetup& setup)
-    : setup_(setup), corpus_(read_corpus(setup)), batches_(corpus_.train, batch_options(setup)) {}
+    : setup_(setup), corpus_(read_corpus(setup)), order_(lengths_of(corpus_.train), order_options(setup)) {}
 
 TaskFacts TranslationTask::facts() const {
   return {.examples = "pairs",
@@ -102,7 +98,8 @@ TaskFacts TranslationTask::facts() const {
 std::string TranslationTask::tokenizer() const { return tokenizer_hash(corpus_.tokenizer); }
 
 std::unique_ptr<Batch> TranslationTask::batch(const Position& at) const {
-  return std::make_unique<PairsOfOneBatch>(batches_.batch(at));
+  return std::make_unique<PairsOfOneBatch>(
+      pack_pairs(corpus_.train, order_.examples(at), {.begin = setup_.model.begin, .end = setup_.model.end}));
 }
 
 void TranslationTask::make_model(std::shared_ptr<ParamStore> store) {

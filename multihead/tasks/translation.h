@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "multihead/tasks/batches.h"
 #include "multihead/tasks/corpus.h"
-#include "multihead/tasks/pair_batches.h"
 #include "multihead/tasks/task.h"
 
 namespace mh {
@@ -28,15 +28,15 @@ TranslationScores score_translation(Transformer& model, const Corpus& corpus, co
 
 class TranslationTask : public Task {
  public:
-  // Reads the data. Throws: as read_corpus and PairBatches.
+  // Reads the data. Throws: as read_corpus and BatchOrder.
   explicit TranslationTask(const TaskSetup& setup);
 
   TaskFacts facts() const override;
   std::string digest() const override { return corpus_.train.digest(); }
   std::string tokenizer() const override;
-  int64_t batches(int64_t epochs) const override { return batches_.in_epochs(epochs); }
+  int64_t batches(int64_t epochs) const override { return order_.in_epochs(epochs); }
   std::unique_ptr<Batch> batch(const Position& at) const override;
-  Position after(const Position& at) const override { return batches_.after(at); }
+  Position after(const Position& at) const override { return order_.after(at); }
   void make_model(std::shared_ptr<ParamStore> store) override;
   CrossEntropy loss(const Batch& batch, Pass& pass) const override;
   Verdict validate(const ValidateOptions& options) override;
@@ -46,7 +46,7 @@ class TranslationTask : public Task {
  private:
   const TaskSetup setup_;
   const Corpus corpus_;
-  const PairBatches batches_;
+  const BatchOrder order_;
   std::optional<Transformer> model_;
 };
 

@@ -1,5 +1,5 @@
 // The order of batches of pairs, against a slow plain telling of it; and that any place in it can be gone to.
-#include "multihead/tasks/pair_batches.h"
+#include "multihead/tasks/batches.h"
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ Dataset letters(int64_t pairs, uint64_t seed, int64_t longest = 30) {
 Sentence copy(std::span<const int32_t> ids) { return {ids.begin(), ids.end()}; }
 
 // One epoch, as the header tells it, with nothing clever.
-std::vector<PairList> plain_epoch(const Dataset& data, const PairBatchOptions& options, uint64_t epoch) {
+std::vector<PairList> plain_epoch(const Dataset& data, const OrderOptions& options, uint64_t epoch) {
   Random random(options.seed, epoch);
   PairList pairs;
   for (int64_t i = 0; i < data.size(); ++i) pairs.emplace_back(copy(data.source(i)), copy(data.target(i)));
@@ -102,29 +102,30 @@ bool same(const PairBatch& a, const PairBatch& b) {
 // One batch after the other.
 class Walk {
  public:
-  Walk(const Dataset& data, const PairBatchOptions& options) : batches_(data, options) {}
+  Walk(const Dataset& data, const OrderOptions& options) : data_(data), order_(lengths_of(data), options) {}
   PairBatch next() {
-    PairBatch batch = batches_.batch(at_);
-    at_ = batches_.after(at_);
+    PairBatch batch = pack_pairs(data_, order_.examples(at_), {});
+    at_ = order_.after(at_);
     return batch;
   }
   Position position() const { return at_; }
   void seek(const Position& at) {
-    batches_.after(at);
+    order_.after(at);
     at_ = at;
   }
-  int64_t batches(int64_t epoch) const { return batches_.in_epoch(epoch); }
-  int64_t total_batches(int64_t epochs) const { return batches_.in_epochs(epochs); }
+  int64_t batches(int64_t epoch) const { return order_.in_epoch(epoch); }
+  int64_t total_batches(int64_t epochs) const { return order_.in_epochs(epochs); }
 
  private:
-  PairBatches batches_;
+  const Dataset& data_;
+  BatchOrder order_;
   Position at_;
 };
 
-TEST(PairBatches, GivesTheBatchesOfThePlainTelling) {
+TEST(BatchOrder, GivesTheBatchesOfThePlainTelling) {
   struct Case {
     int64_t pairs;
-    PairBatchOptions options;
+    OrderOptions options;
   };
   for (const Case& c : {Case{500, {.tokens_per_batch = 100, .window = 128, .seed = 7}},
                         Case{500, {.tokens_per_batch = 64, .window = 500, .seed = 8}},
@@ -144,7 +145,7 @@ TEST(PairBatches, GivesTheBatchesOfThePlainTelling) {
   }
 }
 
-TEST(PairBatches, BatchesKeepToTheBudgetUnlessOnePairIsLonger) {
+TEST(BatchOrder, BatchesKeepToTheBudgetUnlessOnePairIsLonger) {
   const Dataset data = letters(400, 5);
   Walk loader(data, {.tokens_per_batch = 20, .window = 100});
   int64_t full = 0, alone = 0;
@@ -160,9 +161,9 @@ TEST(PairBatches, BatchesKeepToTheBudgetUnlessOnePairIsLonger) {
   EXPECT_GT(alone, 0);
 }
 
-TEST(PairBatches, GoesOnFromAnyPosition) {
+TEST(BatchOrder, GoesOnFromAnyPosition) {
   const Dataset data = letters(120, 6);
-  const PairBatchOptions options{.tokens_per_batch = 100, .window = 50, .seed = 11};
+  const OrderOptions options{.tokens_per_batch = 100, .window = 50, .seed = 11};
   Walk whole(data, options);
   std::vector<Position> positions;
   std::vector<PairBatch> batches;
@@ -180,7 +181,7 @@ TEST(PairBatches, GoesOnFromAnyPosition) {
   }
 }
 
-TEST(PairBatches, DoesNotDependOnTheNumberOfThreads) {
+TEST(BatchOrder, DoesNotDependOnTheNumberOfThreads) {
   const Dataset data = letters(200, 7);
   const int before = threads();
   const auto all = [&](int n) {
@@ -196,7 +197,7 @@ TEST(PairBatches, DoesNotDependOnTheNumberOfThreads) {
   for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(same(one[i], four[i])) << i;
 }
 
-TEST(PairBatches, SeedsAndEpochsDiffer) {
+TEST(BatchOrder, SeedsAndEpochsDiffer) {
   const Dataset data = letters(200, 8);
   Walk a(data, {.seed = 1}), b(data, {.seed = 2}), later(data, {.seed = 1});
   later.seek({1, 0});
@@ -205,7 +206,7 @@ TEST(PairBatches, SeedsAndEpochsDiffer) {
   EXPECT_FALSE(same(first, later.next()));
 }
 
-TEST(PairBatches, TellsTheBatchesOfAllEpochsInAdvance) {
+TEST(BatchOrder, TellsTheBatchesOfAllEpochsInAdvance) {
   const Dataset data = letters(300, 9);
   for (const int64_t window : {40, 1000}) {
     Walk loader(data, {.tokens_per_batch = 70, .window = window});
@@ -218,7 +219,7 @@ TEST(PairBatches, TellsTheBatchesOfAllEpochsInAdvance) {
   }
 }
 
-TEST(PairBatches, RefusesWhatCannotBe) {
+TEST(BatchOrder, RefusesWhatCannotBe) {
   const Dataset data = letters(10, 10);
   const Dataset none;
   EXPECT_THROW(Walk(none, {}), Error);
