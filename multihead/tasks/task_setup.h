@@ -18,10 +18,18 @@ struct TokenizerConfig {
   Normalisation normalise = Normalisation::none;
 };
 
+enum class TaskKind { translation, language_model };
+
+struct TaskConfig {
+  TaskKind kind = TaskKind::translation;
+  bool packed = true;   // of a language model: windows run across lines; else every line is for itself
+  int64_t samples = 3;  // texts that a language model writes at each validation
+};
+
 struct DataConfig {
   std::string train{}, train_target{};  // a TSV file; or, with a target, two files whose lines belong together
   std::string valid{}, valid_target{};
-  int64_t hold_out = 0;  // pairs of train to validate with where `valid` is empty
+  int64_t hold_out = 0;  // pairs or lines of train to validate with where `valid` is empty
   int64_t source_column = 1, target_column = 2;
   int64_t tokens_per_batch = 4096, window = 65536;
   int64_t max_length = 0;  // 0: model.max_length
@@ -36,6 +44,7 @@ struct TaskEvents {
 };
 
 struct TaskSetup {
+  TaskConfig task{};
   TransformerConfig model{.vocabulary = 0};  // 0: as many as the tokenizer has
   TokenizerConfig tokenizer{};
   DataConfig data{};

@@ -36,6 +36,7 @@ struct StartConfig {
 };
 
 struct TrainConfig {
+  TaskConfig task{};
   TransformerConfig model{.vocabulary = 0};  // 0: as many as the tokenizer has
   StartConfig start{};
   TokenizerConfig tokenizer{};

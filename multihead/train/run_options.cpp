@@ -3,18 +3,21 @@
 
 #include "multihead/base/error.h"
 #include "multihead/io/checkpoint.h"
+#include "multihead/tasks/language_model.h"
 #include "multihead/tasks/translation.h"
 
 namespace mh::detail {
 
 std::unique_ptr<Task> make_task(const TrainConfig& config, const TrainEvents& events, const std::string& tokenizer) {
-  const TaskSetup setup{.model = config.model,
+  const TaskSetup setup{.task = config.task,
+                        .model = config.model,
                         .tokenizer = config.tokenizer,
                         .data = config.data,
                         .smoothing = static_cast<float>(config.train.label_smoothing),
                         .seed = static_cast<uint64_t>(config.train.seed),
                         .tokenizer_file = tokenizer,
                         .events = {.on_message = events.on_message, .on_wait = events.on_wait}};
+  if (config.task.kind == TaskKind::language_model) return std::make_unique<LanguageModelTask>(setup);
   return std::make_unique<TranslationTask>(setup);
 }
 

@@ -13,6 +13,7 @@ namespace mh::detail {
 
 RunSetup::RunSetup(const TrainRequest& request) : config(request.config) {
   check_config(config);
+  if (config.task.kind == TaskKind::language_model) config.model.encoder_layers = 0;
   if (config.train.threads > 0) set_threads(static_cast<int>(config.train.threads));
   check_writable_folder(config.train.output);
   has_run = holds_run(config, request.resume);
