@@ -45,7 +45,7 @@ std::string train_summary(const TrainConfig& config, const TrainStart& start) {
   const TaskFacts& facts = start.data;
   line("tokenizer",
        fmt::format("{} tokens, {}", grouped(facts.vocabulary),
-                   origin.empty() ? fmt::format("learned from the training {}", facts.examples) : origin));
+                   origin.empty() ? "learned from the training data" : origin));
   const std::string read =
       facts.source_tokens == 0 ? "" : fmt::format("{} source and ", grouped(facts.source_tokens));
   line("training", fmt::format("{} {}, {}{}{} tokens: {}", grouped(facts.train), facts.examples, read,
