@@ -12,6 +12,7 @@
 
 #include "bench/machine_facts.h"
 #include "cli/profile_table.h"
+#include "cli/threads_flag.h"
 #include "cli/usage.h"
 #include "cli/values.h"
 #include "cli/verbs.h"
@@ -27,7 +28,6 @@ namespace {
 struct BenchTrainChoice {
   int64_t batch = 32, length = 32, steps = 10, warmup = 2;
   std::string precision = "f32";
-  int threads = 0;
   double dropout = 0.1;
   bool json = false, profile = false;
 };
@@ -55,7 +55,6 @@ int64_t peak_bytes() {
 }
 
 int run(const BenchTrainChoice& choice) {
-  if (choice.threads > 0) set_threads(choice.threads);
   const StepperOptions options{.optimiser = {.clip = 1},
                                .schedule = {.warmup = 1000, .steps = 10000},
                                .compute = choice.precision == "bf16" ? DType::bf16 : DType::f32};
@@ -124,7 +123,7 @@ void add_bench_train(CLI::App& bench, int& code) {
   verb->add_option("--precision", choice->precision, "of the products (f32); weights stay f32")
       ->type_name("TYPE")
       ->check(one_of({"f32", "bf16"}));
-  count("--threads", choice->threads, "threads to use, over MH_THREADS", 1, 1024);
+  add_threads_flag(*verb);
   verb->add_option("--dropout", choice->dropout, "probability of a zero (0.1)")->type_name("P")->check(number(0, 0.99));
   verb->add_flag("--profile", choice->profile, "also where the time goes, kernel by kernel");
   verb->add_flag("--json", choice->json,

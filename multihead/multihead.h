@@ -72,6 +72,7 @@
 #include "multihead/tasks/task.h"
 #include "multihead/tasks/task_setup.h"
 #include "multihead/tasks/text_file.h"
+#include "multihead/tasks/tsv_file.h"
 #include "multihead/tasks/dataset.h"
 #include "multihead/tasks/batches.h"
 #include "multihead/tasks/plain_text.h"

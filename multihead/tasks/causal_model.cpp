@@ -76,8 +76,9 @@ CausalModel::CausalModel(const TransformerConfig& config, std::shared_ptr<ParamS
 Tensor CausalModel::rows(const TokenBatch& input, Pass& pass) const {
   check(input.at.longest <= config_.max_length, "CausalModel: a text of {} tokens; expected at most {}",
         input.at.longest, config_.max_length);
-  EmbeddingOptions options{.scale = std::sqrt(static_cast<float>(config_.width))};
+  EmbeddingOptions options;
   if (sinusoids_) {
+    options.scale = std::sqrt(static_cast<float>(config_.width));
     options.positions = sinusoids_;
     options.position_ids = input.at.positions;
   }

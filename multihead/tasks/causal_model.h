@@ -11,7 +11,8 @@
 namespace mh {
 
 // Parameters: embedding.weight (V, C), decoder.layers.N.… as torch.nn.TransformerEncoderLayer names them, decoder.norm.…
-// and, untied, output.weight (V, C). Of the config it has decoder_layers; encoder_layers is not read.
+// and, untied, output.weight (V, C). Embeddings are multiplied by √C where positions are sinusoidal, as in the paper. Of
+// the config it has decoder_layers; encoder_layers is not read.
 class CausalModel {
  public:
   // Throws: invalid_argument where sizes do not fit, or the store's file lacks a parameter.

@@ -94,7 +94,7 @@ TEST_F(Train, CheckFindsWhatARunWouldFind) {
   put_text(folder_ / "train.tsv", "no tab\n");
   const Ran ran = train("--check");
   EXPECT_EQ(ran.code, 1);
-  expect_parts(ran, {"train.tsv:1: the line has 1 column; expected a sentence in column 2"});
+  expect_parts(ran, {"train.tsv:1: the line has 1 column; expected text in column 2"});
 }
 
 TEST_F(Train, SaysWhatWasLeftOut) {

@@ -62,6 +62,7 @@ class ConfigReach : public SmallRun {
     return std::sqrt(sum);
   }
 
+  std::map<std::string, Reach> task_keys() const;
   std::map<std::string, Reach> model_keys() const;
   std::map<std::string, Reach> text_keys() const;
   std::map<std::string, Reach> data_keys() const;
@@ -92,6 +93,41 @@ void from_the_second_step(const Seen& before, const Seen& now) {
   EXPECT_EQ(now.loss(0), before.loss(0));
   EXPECT_NEAR(now.loss(1), before.loss(1), 1e-5);
   EXPECT_GT(std::abs(now.loss(3) - before.loss(3)), 1e-5);
+}
+
+// A TSV file is a text, too.
+std::map<std::string, Reach> ConfigReach::task_keys() const {
+  const auto text = [](TrainConfig& c) { c.task.kind = TaskKind::language_model; };
+  return {
+      {"task.kind",
+       {.value = std::string("language_model"),
+        .expect =
+            [](const Seen& before, const Seen& now) {
+              EXPECT_EQ(before.start.data.examples, "pairs");
+              EXPECT_EQ(now.start.data.examples, "windows");
+              EXPECT_LT(now.start.parameters, before.start.parameters);
+              EXPECT_GT(now.validations.at(0).value("bits_per_byte"), 0);
+              EXPECT_THAT(refusal_of([&] { now.validations.at(0).value("bleu"); }).sentence,
+                          testing::HasSubstr("no metric bleu"));
+            }}},
+      {"task.packed",
+       {.value = false,
+        .expect =
+            [](const Seen& before, const Seen& now) {
+              EXPECT_EQ(now.start.data.train, 200);  // lines
+              EXPECT_EQ(before.start.data.train, (before.start.data.tokens + 31) / 32);
+              EXPECT_EQ(now.start.data.tokens, before.start.data.tokens);
+            },
+        .prepare = text}},
+      {"task.samples",
+       {.value = int64_t{1},
+        .expect =
+            [](const Seen& before, const Seen& now) {
+              EXPECT_EQ(before.validations.at(0).samples.size(), 3U);
+              EXPECT_EQ(now.validations.at(0).samples.size(), 1U);
+            },
+        .prepare = text}},
+  };
 }
 
 // Widths are 16 and 24; a layer's attention has 4 · 16² + 4 · 16 parameters.
@@ -436,6 +472,7 @@ void ConfigReach::walk(const std::string& section, const std::map<std::string, R
   EXPECT_EQ(met.size(), reaches.size()) << "an entry for a key that does not exist";
 }
 
+TEST_F(ConfigReach, OfTheTask) { walk("task", task_keys()); }
 TEST_F(ConfigReach, OfTheModel) { walk("model", model_keys()); }
 TEST_F(ConfigReach, OfTheTokenizer) { walk("tokenizer", text_keys()); }
 TEST_F(ConfigReach, OfTheData) { walk("data", data_keys()); }
@@ -444,7 +481,7 @@ TEST_F(ConfigReach, OfTheRun) { walk("train", train_keys()); }
 
 TEST_F(ConfigReach, EverySectionIsWalked) {
   for (const detail::ConfigKey& key : detail::config_keys()) {
-    EXPECT_THAT(key.section, testing::AnyOf("model", "tokenizer", "data", "optimizer", "train"));
+    EXPECT_THAT(key.section, testing::AnyOf("task", "model", "tokenizer", "data", "optimizer", "train"));
     TrainConfig c = base();
     if (key.path() != "model.kind") continue;
     EXPECT_FALSE(key.take(c, detail::ConfigValue("recurrent")));  // there is one kind
