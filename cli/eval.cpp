@@ -17,7 +17,7 @@
 #include "cli/search_flags.h"
 #include "cli/verbs.h"
 #include "multihead/base/parallel.h"
-#include "multihead/decode/translator.h"
+#include "multihead/generate/translator.h"
 #include "multihead/io/durable_file.h"
 #include "multihead/metrics/bleu.h"
 #include "multihead/metrics/chrf.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "multihead/base/dtype.h"
-#include "multihead/decode/options.h"
+#include "multihead/generate/options.h"
 
 namespace CLI {
 class App;

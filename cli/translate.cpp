@@ -22,7 +22,7 @@
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/base/parallel.h"
-#include "multihead/decode/translator.h"
+#include "multihead/generate/translator.h"
 
 namespace mh::cli {
 namespace {

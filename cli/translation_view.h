@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "multihead/decode/translator.h"
+#include "multihead/generate/translator.h"
 
 namespace mh::cli {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "multihead/base/error.h"
-#include "multihead/decode/search.h"
+#include "multihead/generate/search.h"
 #include "multihead/io/durable_file.h"
 #include "multihead/metrics/bleu.h"
 #include "multihead/metrics/chrf.h"

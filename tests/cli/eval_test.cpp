@@ -6,7 +6,7 @@
 #include "multihead/metrics/bleu.h"
 #include "multihead/tasks/language_model.h"
 #include "tests/cli/run_program.h"
-#include "tests/decode/tiny_translator.h"
+#include "tests/generate/tiny_translator.h"
 #include "tests/harness/temporary_folder.h"
 
 namespace mh {

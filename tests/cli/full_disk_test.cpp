@@ -8,7 +8,7 @@
 
 #include "bench/report.h"
 #include "tests/cli/run_program.h"
-#include "tests/decode/tiny_translator.h"
+#include "tests/generate/tiny_translator.h"
 #include "tests/harness/refusal.h"
 #include "tests/harness/temporary_folder.h"
 

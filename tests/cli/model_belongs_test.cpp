@@ -4,7 +4,7 @@
 
 #include "multihead/io/safetensors.h"
 #include "tests/cli/run_program.h"
-#include "tests/decode/tiny_translator.h"
+#include "tests/generate/tiny_translator.h"
 #include "tests/harness/temporary_folder.h"
 
 namespace mh::cli {

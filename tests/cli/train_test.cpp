@@ -102,7 +102,7 @@ TEST_F(Train, SaysWhatWasLeftOut) {
            text_of(folder_ / "train.tsv") + "\none\tein\xFFs\n" + std::string(1 << 20, 'x') + "\n");
   const Ran ran = train("--check");
   EXPECT_EQ(ran.code, 0);
-  expect_parts(ran, {"skipped 1 of 123 lines (line 121): an empty side", "(line 122): not UTF-8 at byte 4",
+  expect_parts(ran, {"skipped 1 of 123 lines (line 121): an empty side", "(line 122): not UTF-8 at byte 8",
                      "(line 123): more than 65536 bytes"});
 }
 

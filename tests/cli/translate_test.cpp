@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tests/cli/run_program.h"
-#include "tests/decode/tiny_translator.h"
+#include "tests/generate/tiny_translator.h"
 #include "tests/harness/temporary_folder.h"
 
 namespace mh {

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "multihead/io/safetensors.h"
-#include "tests/decode/tiny_model.h"
+#include "tests/generate/tiny_model.h"
 #include "tests/harness/refusal.h"
 #include "tests/harness/temporary_folder.h"
 

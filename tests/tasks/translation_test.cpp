@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "tests/decode/tiny_model.h"
+#include "tests/generate/tiny_model.h"
 #include "tests/harness/temporary_folder.h"
 #include "tests/tasks/pair_stepper.h"
 

@@ -7,7 +7,7 @@
 #include "multihead/models/model_file.h"
 #include "multihead/train/average.h"
 #include "multihead/train/trainer.h"
-#include "tests/decode/tiny_model.h"
+#include "tests/generate/tiny_model.h"
 #include "tests/harness/refusal.h"
 #include "tests/harness/temporary_folder.h"
 

@@ -1,5 +1,5 @@
 // Drawing one token, and one sentence after it.
-#include "multihead/decode/sampler.h"
+#include "multihead/generate/sampler.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "multihead/base/random.h"
-#include "multihead/decode/check_options.h"
+#include "multihead/generate/check_options.h"
 
 namespace mh::detail {
 

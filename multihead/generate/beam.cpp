@@ -1,11 +1,11 @@
 // One step of a beam, and the bound that lets it stop.
-#include "multihead/decode/beam.h"
+#include "multihead/generate/beam.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "multihead/base/error.h"
-#include "multihead/decode/check_options.h"
+#include "multihead/generate/check_options.h"
 
 namespace mh::detail {
 

@@ -7,9 +7,9 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/parallel.h"
-#include "multihead/decode/sampler.h"
-#include "multihead/decode/search.h"
-#include "tests/decode/tiny_model.h"
+#include "multihead/generate/sampler.h"
+#include "multihead/generate/search.h"
+#include "tests/generate/tiny_model.h"
 
 namespace mh {
 namespace {

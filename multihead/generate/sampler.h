@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "multihead/decode/beam.h"
+#include "multihead/generate/beam.h"
 
 namespace mh::detail {
 

@@ -1,5 +1,5 @@
 // Text to tokens, tokens to sentences, sentences to text.
-#include "multihead/decode/translator.h"
+#include "multihead/generate/translator.h"
 
 #include <algorithm>
 #include <atomic>
@@ -7,8 +7,8 @@
 #include "multihead/base/error.h"
 #include "multihead/base/parallel.h"
 #include "multihead/base/printable.h"
-#include "multihead/decode/search.h"
-#include "multihead/decode/words.h"
+#include "multihead/generate/search.h"
+#include "multihead/generate/words.h"
 #include "multihead/models/model_file.h"
 #include "multihead/text/sentences.h"
 #include "multihead/text/tokenizer.h"

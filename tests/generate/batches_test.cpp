@@ -1,5 +1,5 @@
 // How sentences are put together.
-#include "multihead/decode/batches.h"
+#include "multihead/generate/batches.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // A beam step by step: what becomes of equal scores, and of hypotheses beside those that end.
-#include "multihead/decode/beam.h"
+#include "multihead/generate/beam.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "multihead/decode/options.h"
+#include "multihead/generate/options.h"
 
 namespace mh::detail {
 

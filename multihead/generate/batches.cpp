@@ -1,5 +1,5 @@
 // Sorting and cutting.
-#include "multihead/decode/batches.h"
+#include "multihead/generate/batches.h"
 
 #include <algorithm>
 #include <numeric>

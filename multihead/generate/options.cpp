@@ -1,10 +1,10 @@
 // The penalties' formulas, and what options may be.
-#include "multihead/decode/options.h"
+#include "multihead/generate/options.h"
 
 #include <cmath>
 
 #include "multihead/base/error.h"
-#include "multihead/decode/check_options.h"
+#include "multihead/generate/check_options.h"
 
 namespace mh {
 

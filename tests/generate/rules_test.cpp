@@ -1,5 +1,5 @@
 // Lengths and repetition, one row at a time.
-#include "multihead/decode/rules.h"
+#include "multihead/generate/rules.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // Words of tokens, and their alignment.
-#include "multihead/decode/words.h"
+#include "multihead/generate/words.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string_view>
 
-#include "multihead/decode/translator.h"
+#include "multihead/generate/translator.h"
 #include "multihead/text/utf8.h"
 
 namespace mh {

@@ -1,7 +1,7 @@
 // What options may be, and what a model must give.
 #pragma once
 
-#include "multihead/decode/options.h"
+#include "multihead/generate/options.h"
 
 namespace mh::detail {
 

@@ -1,5 +1,5 @@
 // Beam search against its definition: every hypothesis enumerated, every prefix computed anew.
-#include "multihead/decode/search.h"
+#include "multihead/generate/search.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/parallel.h"
-#include "tests/decode/tiny_model.h"
+#include "tests/generate/tiny_model.h"
 #include "tests/harness/refusal.h"
 #include "tests/harness/rungs.h"
 

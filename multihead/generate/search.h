@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "multihead/decode/options.h"
+#include "multihead/generate/options.h"
 #include "multihead/models/transformer.h"
 
 namespace mh {

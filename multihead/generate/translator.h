@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "multihead/decode/options.h"
+#include "multihead/generate/options.h"
 #include "multihead/tensor/tensor.h"
 
 namespace mh {

@@ -6,7 +6,7 @@
 
 #include "multihead/models/model_file.h"
 #include "multihead/text/tokenizer.h"
-#include "tests/decode/tiny_model.h"
+#include "tests/generate/tiny_model.h"
 
 namespace mh::test {
 

@@ -1,5 +1,5 @@
 // Lengths and repetition.
-#include "multihead/decode/rules.h"
+#include "multihead/generate/rules.h"
 
 #include <algorithm>
 #include <limits>

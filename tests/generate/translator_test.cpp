@@ -1,5 +1,5 @@
 // Text in, text out: sentences, blank, broken and long lines, n-best, attention, and folders that are no translator.
-#include "multihead/decode/translator.h"
+#include "multihead/generate/translator.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 #include "multihead/base/parallel.h"
 #include "multihead/text/utf8.h"
-#include "tests/decode/tiny_translator.h"
+#include "tests/generate/tiny_translator.h"
 #include "tests/harness/refusal.h"
 #include "tests/harness/temporary_folder.h"
 

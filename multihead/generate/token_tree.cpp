@@ -1,5 +1,5 @@
 // From a node back to the root.
-#include "multihead/decode/token_tree.h"
+#include "multihead/generate/token_tree.h"
 
 #include <algorithm>
 

@@ -1,14 +1,14 @@
 // The loop that writes a batch, and the batches.
-#include "multihead/decode/search.h"
+#include "multihead/generate/search.h"
 
 #include <algorithm>
 
 #include "multihead/base/parallel.h"
-#include "multihead/decode/batches.h"
-#include "multihead/decode/beam.h"
-#include "multihead/decode/check_options.h"
-#include "multihead/decode/rules.h"
-#include "multihead/decode/sampler.h"
+#include "multihead/generate/batches.h"
+#include "multihead/generate/beam.h"
+#include "multihead/generate/check_options.h"
+#include "multihead/generate/rules.h"
+#include "multihead/generate/sampler.h"
 #include "multihead/ops/softmax.h"
 
 namespace mh {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "multihead/decode/token_tree.h"
+#include "multihead/generate/token_tree.h"
 
 namespace mh::detail {
 
