@@ -115,5 +115,9 @@ TEST_F(Suggest, RefusesWhatTrainingWould) {
   EXPECT_TRUE(refusal_of([&] { suggest(given(10), {"data.valid=x", "data.hold_out=3"}); }).says("data.hold_out is 3"));
 }
 
+TEST_F(Suggest, KnowsSentencePairsAlone) {
+  EXPECT_TRUE(refusal_of([&] { suggest(given(10), {"task.kind=language_model"}); }).says("measured with sentence pairs"));
+}
+
 }  // namespace
 }  // namespace mh
