@@ -27,8 +27,8 @@ namespace mh::cli {
 namespace {
 
 constexpr const char* kEvalEnd =
-    "Of a translator, FILE has lines of source, tab, reference; further references behind further tabs, or on lines with the same\n"
-    "source. It may be compressed with gzip or xz. Scores are those of sacreBLEU with the signatures printed beside "
+    "Of a translator, FILE has lines of source, tab, reference; further references behind further tabs, or on lines\n"
+    "with the same source. It may be compressed with gzip or xz. Scores are those of sacreBLEU with the signatures printed beside "
     "them.\n"
     "\n"
     "  multihead eval models/en-de data/tatoeba/test.en-de.tsv --beam 4\n"
