@@ -12,10 +12,12 @@
 
 #include "bench/machine_facts.h"
 #include "cli/profile_table.h"
+#include "cli/threads_flag.h"
 #include "cli/usage.h"
 #include "cli/values.h"
 #include "cli/verbs.h"
 #include "multihead/base/parallel.h"
+#include "multihead/models/transformer.h"
 #include "multihead/ops/machine.h"
 #include "multihead/ops/profile.h"
 #include "multihead/train/stepper.h"
@@ -26,7 +28,6 @@ namespace {
 struct BenchTrainChoice {
   int64_t batch = 32, length = 32, steps = 10, warmup = 2;
   std::string precision = "f32";
-  int threads = 0;
   double dropout = 0.1;
   bool json = false, profile = false;
 };
@@ -54,17 +55,19 @@ int64_t peak_bytes() {
 }
 
 int run(const BenchTrainChoice& choice) {
-  if (choice.threads > 0) set_threads(choice.threads);
-  StepperOptions options{.optimiser = {.clip = 1},
-                         .schedule = {.warmup = 1000, .steps = 10000},
-                         .compute = choice.precision == "bf16" ? DType::bf16 : DType::f32};
-  options.model.dropout = static_cast<float>(choice.dropout);
-  options.model.max_length = std::max<int64_t>(options.model.max_length, choice.length);
-  Stepper stepper(options);
-  const std::vector<SentencePair> pairs = random_pairs(choice, options.model.vocabulary);
+  const StepperOptions options{.optimiser = {.clip = 1},
+                               .schedule = {.warmup = 1000, .steps = 10000},
+                               .compute = choice.precision == "bf16" ? DType::bf16 : DType::f32};
+  TransformerConfig config{.dropout = static_cast<float>(choice.dropout)};
+  config.max_length = std::max<int64_t>(config.max_length, choice.length);
+  const auto store = std::make_shared<ParamStore>(ParamStoreOptions{.compute = options.compute});
+  const Transformer model(config, store);
+  Stepper stepper(store, options);
+  const std::vector<SentencePair> pairs = random_pairs(choice, config.vocabulary);
   std::vector<const SentencePair*> chosen;
   for (const SentencePair& pair : pairs) chosen.push_back(&pair);
-  const PairBatch batch = pair_batch(chosen, options.model);
+  const PairBatch batch = pair_batch(chosen, config);
+  const StepBatch one{batch.target_tokens(), [&](Pass& pass) { return model.loss(batch, pass, 0.1F); }};
 
   std::vector<double> seconds;
   double total = 0;
@@ -72,7 +75,7 @@ int run(const BenchTrainChoice& choice) {
   for (int64_t step = 0; step < choice.warmup + choice.steps; ++step) {
     if (step == choice.warmup && choice.profile) start_profile();
     const auto begin = std::chrono::steady_clock::now();
-    last = stepper.step({batch});
+    last = stepper.step({one});
     if (step >= choice.warmup)
       seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     if (step >= choice.warmup) total += seconds.back();
@@ -80,7 +83,7 @@ int run(const BenchTrainChoice& choice) {
   std::nth_element(seconds.begin(), seconds.begin() + static_cast<int64_t>(seconds.size()) / 2, seconds.end());
   const double median = seconds[seconds.size() / 2];
   const double rate = static_cast<double>(batch.target_tokens()) / median;
-  const int64_t params = stepper.model().params().count();
+  const int64_t params = store->count();
   if (choice.json) {
     nlohmann::ordered_json out;
     out["machine"] = bench::to_json(bench::machine_facts());
@@ -120,7 +123,7 @@ void add_bench_train(CLI::App& bench, int& code) {
   verb->add_option("--precision", choice->precision, "of the products (f32); weights stay f32")
       ->type_name("TYPE")
       ->check(one_of({"f32", "bf16"}));
-  count("--threads", choice->threads, "threads to use, over MH_THREADS", 1, 1024);
+  add_threads_flag(*verb);
   verb->add_option("--dropout", choice->dropout, "probability of a zero (0.1)")->type_name("P")->check(number(0, 0.99));
   verb->add_flag("--profile", choice->profile, "also where the time goes, kernel by kernel");
   verb->add_flag("--json", choice->json,

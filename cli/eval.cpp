@@ -1,4 +1,4 @@
-// `multihead eval`: translations of a test set against those of people.
+// `multihead eval`: translations of a test set against those of people, or how well a language model predicts a text.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -21,16 +21,20 @@
 #include "multihead/io/durable_file.h"
 #include "multihead/metrics/bleu.h"
 #include "multihead/metrics/chrf.h"
+#include "multihead/tasks/language_model.h"
 
 namespace mh::cli {
 namespace {
 
 constexpr const char* kEvalEnd =
-    "FILE has lines of source, tab, reference; further references behind further tabs, or on lines with the same\n"
-    "source. It may be compressed with gzip or xz. Scores are those of sacreBLEU with the signatures printed beside "
+    "Of a translator, FILE has lines of source, tab, reference; further references behind further tabs, or on lines\n"
+    "with the same source. It may be compressed with gzip or xz. Scores are those of sacreBLEU with the signatures printed beside "
     "them.\n"
     "\n"
-    "  multihead eval models/en-de data/tatoeba/test.en-de.tsv --beam 4";
+    "  multihead eval models/en-de data/tatoeba/test.en-de.tsv --beam 4\n"
+    "\n"
+    "Of a language model, FILE is a text, and the result its perplexity per token and per word and its bits per byte;\n"
+    "the flags of the search have no meaning then.";
 
 // Sentences between two looks at the progress.
 constexpr size_t kRound = 512;
@@ -73,8 +77,33 @@ void write_texts(const std::string& path, const std::vector<std::string>& texts)
   write_durably(path, all);
 }
 
+int score(const EvalChoice& choice) {
+  if (!choice.output.empty())
+    throw CLI::ValidationError("--output", "a language model translates nothing; expected no --output");
+  LanguageModelFolder model = load_language_model(choice.model);
+  const auto begin = std::chrono::steady_clock::now();
+  const TextScores scores = score_text(model, choice.file, {.compute = choice.flags.compute()});
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (choice.json) {
+    nlohmann::ordered_json out{{"lines", scores.lines}, {"tokens", scores.tokens}, {"words", scores.words},
+                               {"bytes", scores.bytes}};
+    for (const auto& [name, value] : scores.metrics()) out[name] = value;
+    out["seconds"] = seconds;
+    out["threads"] = threads();
+    fmt::print("{}\n", out.dump(2));
+    return kDone;
+  }
+  const Metrics metrics = scores.metrics();
+  fmt::print("perplexity {:.3f} per token, {:.3f} per word; {:.4f} bits per byte\n", metrics[1].second,
+             metrics[2].second, metrics[3].second);
+  fmt::print("{} lines, {} words, {} tokens, {} bytes; {:.0f} tokens/s on {} threads\n", scores.lines, scores.words,
+             scores.tokens, scores.bytes, static_cast<double>(scores.tokens) / std::max(seconds, 1e-9), threads());
+  return kDone;
+}
+
 int run(EvalChoice choice) {
   choice.flags.settle();
+  if (is_language_model(choice.model)) return score(choice);
   if (!choice.output.empty())
     check_output("--output", choice.output,
                  {choice.file, choice.model + "/model.safetensors", choice.model + "/tokenizer.json"});
@@ -110,10 +139,10 @@ int run(EvalChoice choice) {
 }  // namespace
 
 void add_eval(CLI::App& app, int& code) {
-  CLI::App* verb = app.add_subcommand("eval", "score the translations of a test set: BLEU and chrF");
+  CLI::App* verb = app.add_subcommand("eval", "score a model on a test set: BLEU and chrF, or perplexity");
   auto choice = std::make_shared<EvalChoice>();
   verb->add_option("MODEL", choice->model, "folder of the model")->type_name("")->required();
-  verb->add_option("FILE.tsv", choice->file, "sentences and references")->type_name("")->required();
+  verb->add_option("FILE.tsv", choice->file, "sentences and references; or a text")->type_name("")->required();
   verb->add_option("--output", choice->output, "write the translations to this file, one a line")->type_name("FILE");
   verb->add_flag("--json", choice->json, "print JSON: scores, signatures, time");
   choice->flags.add_to(*verb);

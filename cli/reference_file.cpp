@@ -1,40 +1,20 @@
 // Lines to sources and references.
 #include "cli/reference_file.h"
 
-#include <string_view>
 #include <unordered_map>
 
 #include "multihead/base/error.h"
-#include "multihead/text/text_lines.h"
-#include "multihead/train/text_file.h"
+#include "multihead/tasks/tsv_file.h"
 
 namespace mh::cli {
 
-namespace {
-
-std::vector<std::string> columns_of(std::string_view line) {
-  std::vector<std::string> columns;
-  for (size_t tab = line.find('\t'); tab != std::string_view::npos; tab = line.find('\t')) {
-    columns.emplace_back(line.substr(0, tab));
-    line.remove_prefix(tab + 1);
-  }
-  columns.emplace_back(line);
-  return columns;
-}
-
-}  // namespace
-
 ReferenceFile read_references(const std::string& path) {
-  const TextFile file = read_text(path);
+  TsvFile file(path);
   ReferenceFile out;
   std::unordered_map<std::string, size_t> places;
-  BrokenLines broken;
-  int64_t number = 0;
-  for (std::string_view text = file.text; !text.empty();) {
-    ++number;
-    const std::string_view line = next_line(text);
-    if (line.empty() || broken.skips(line, number)) continue;
-    std::vector<std::string> columns = columns_of(line);
+  while (file.next()) {
+    if (file.line().empty() || !file.split()) continue;
+    std::vector<std::string> columns(file.fields().begin(), file.fields().end());
     const auto [place, fresh] = places.try_emplace(columns.front(), out.sources.size());
     if (fresh) {
       out.sources.push_back(columns.front());
@@ -47,10 +27,10 @@ ReferenceFile read_references(const std::string& path) {
       ++added;
     }
     if (columns.front().empty() || added == 0)
-      fail(ErrorKind::io, "{}, line {}: has no {}; expected source, tab, reference", path, number,
+      fail(ErrorKind::io, "{}, line {}: has no {}; expected source, tab, reference", path, file.number(),
            columns.front().empty() ? "source" : "reference");
   }
-  out.skipped = broken.sentence(path, number);
+  out.skipped = file.broken().sentence(path, file.number());
   if (out.sources.empty())
     fail(ErrorKind::io, "{}: holds no sentences{}", path, out.skipped.empty() ? "" : "; " + out.skipped);
   return out;

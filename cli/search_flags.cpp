@@ -7,8 +7,8 @@
 #include <limits>
 #include <optional>
 
+#include "cli/threads_flag.h"
 #include "cli/values.h"
-#include "multihead/base/parallel.h"
 
 namespace mh::cli {
 
@@ -56,9 +56,7 @@ void SearchFlags::add_to(CLI::App& verb) {
   verb.add_option("--precision", precision, "of the products (f32); bf16 is faster with AMX or AVX512_BF16")
       ->type_name("TYPE")
       ->check(one_of({"f32", "bf16"}));
-  verb.add_option("--threads", threads, "threads to use, over MH_THREADS")
-      ->type_name("N")
-      ->check(whole_number(1, 1024));
+  add_threads_flag(verb);
 }
 
 void SearchFlags::settle() {
@@ -67,7 +65,6 @@ void SearchFlags::settle() {
   if (rules.max_length > 0 && rules.min_length > rules.max_length)
     throw CLI::ValidationError("--min-length", fmt::format("{} is more than --max-length {}; expected at most that",
                                                            rules.min_length, rules.max_length));
-  if (threads > 0) set_threads(threads);
 }
 
 }  // namespace mh::cli

@@ -16,12 +16,10 @@ struct SearchFlags {
   SearchOptions search{};
   std::string penalty = "power:1";
   std::string precision = "f32";
-  int threads = 0;
 
   // Adds the flags to `verb`; this must outlive it.
   void add_to(CLI::App& verb);
-  // Puts --length-penalty in its place and sets the number of threads. Throws: CLI::ValidationError, for flags that do
-  // not fit.
+  // Puts --length-penalty in its place. Throws: CLI::ValidationError, for flags that do not fit.
   void settle();
   DType compute() const { return precision == "bf16" ? DType::bf16 : DType::f32; }
 };

@@ -24,7 +24,7 @@
 #include "multihead/base/error.h"
 #include "multihead/io/durable_file.h"
 #include "multihead/text/text_lines.h"
-#include "multihead/train/text_file.h"
+#include "multihead/tasks/tsv_file.h"
 
 namespace mh::cli {
 namespace {
@@ -34,7 +34,7 @@ using Clock = std::chrono::steady_clock;
 struct VocabularyChoice {
   std::vector<std::string> files;
   std::string out;
-  std::vector<size_t> columns;  // from 1; empty for all
+  std::vector<int64_t> columns;  // from 1; empty for all
   std::string form = "none";    // of Unicode
   bool no_prefix_space = false;
   BpeOptions options;
@@ -45,37 +45,12 @@ struct CodeChoice {
   bool tokens = false, time = false;
 };
 
-std::vector<std::string_view> fields(std::string_view line) {
-  std::vector<std::string_view> out;
-  while (true) {
-    const size_t tab = line.find('\t');
-    out.push_back(line.substr(0, tab));
-    if (tab == std::string_view::npos) return out;
-    line.remove_prefix(tab + 1);
-  }
-}
-
-void take_fields(std::string_view line, const std::vector<size_t>& columns, const std::string& place,
-                 std::vector<std::string>& texts) {
-  const std::vector<std::string_view> all = fields(line);
-  if (columns.empty()) texts.insert(texts.end(), all.begin(), all.end());
-  for (const size_t column : columns) {
-    check(column <= all.size(), "{}: this line has {} columns; --columns asks for number {}", place, all.size(),
-          column);
-    texts.emplace_back(all[column - 1]);
-  }
-}
-
-void read_texts(const std::string& path, const std::vector<size_t>& columns, std::vector<std::string>& texts) {
-  const TextFile file = read_text(path);
-  BrokenLines broken;
-  int64_t number = 0;
-  for (std::string_view text = file.text; !text.empty();) {
-    const std::string_view line = next_line(text);
-    if (broken.skips(line, ++number)) continue;
-    take_fields(line, columns, fmt::format("tokenizer train: {}:{}", path, number), texts);
-  }
-  if (broken.count() > 0) mention("multihead tokenizer train: {}", broken.sentence(path, number));
+void read_texts(const std::string& path, const std::vector<int64_t>& columns, std::vector<std::string>& texts) {
+  TsvFile file(path);
+  while (file.next())
+    if (file.split(columns)) texts.insert(texts.end(), file.fields().begin(), file.fields().end());
+  if (file.broken().count() > 0)
+    mention("multihead tokenizer train: {}", file.broken().sentence(path, file.number()));
 }
 
 int train(VocabularyChoice choice) {

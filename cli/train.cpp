@@ -14,7 +14,6 @@
 #include "cli/train_view.h"
 #include "cli/values.h"
 #include "cli/verbs.h"
-#include "multihead/base/parallel.h"
 #include "multihead/train/dry_run.h"
 #include "multihead/train/suggest.h"
 #include "multihead/train/trainer.h"
@@ -86,8 +85,10 @@ int train_model(TrainRequest request, TrainView& view) {
     return kStopped;
   }
   if (!quiet())
-    fmt::print("trained {} steps{}; to use it: multihead translate {}\n", grouped(outcome.steps),
-               shipped_text(request.config, outcome), outcome.folder);
+    fmt::print("trained {} steps{}; to use it: multihead {}\n", grouped(outcome.steps),
+               shipped_text(request.config, outcome),
+               request.config.task.kind == TaskKind::translation ? "translate " + outcome.folder
+                                                                 : "eval " + outcome.folder + " TEXT");
   return kDone;
 }
 
@@ -107,7 +108,6 @@ int run(const TrainChoice& choice) {
   std::vector<std::string> overrides = choice.overrides;
   if (choice.threads > 0) overrides.push_back(fmt::format("train.threads={}", choice.threads));
   const TrainConfig config = read_config(choice.config, overrides);
-  if (config.train.threads > 0) set_threads(static_cast<int>(config.train.threads));
   refuse_own_output(choice, config);
   TrainView view(config, quiet());
   const TrainRequest request{
@@ -118,7 +118,7 @@ int run(const TrainChoice& choice) {
 }  // namespace
 
 void add_train(CLI::App& app, int& code) {
-  CLI::App* verb = app.add_subcommand("train", "train a translator from sentence pairs");
+  CLI::App* verb = app.add_subcommand("train", "train a translator from sentence pairs, or a language model from a text");
   auto choice = std::make_shared<TrainChoice>();
   verb->add_option("CONFIG.toml", choice->config, "the configuration; --keys lists what it may hold")->type_name("");
   verb->add_option("--set", choice->overrides,

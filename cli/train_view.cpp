@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "cli/grouped.h"
 #include "cli/say.h"
 #include "multihead/base/parallel.h"
@@ -10,25 +13,48 @@
 
 namespace mh::cli {
 
+namespace {
+
+// "BLEU 31.3"; nothing of a score that was not taken.
+std::string metric_text(const std::string& name, double value) {
+  if (name == "bleu") return value < 0 ? "" : fmt::format("BLEU {:.1f}", value);
+  if (name == "chrf") return value < 0 ? "" : fmt::format("chrF {:.1f}", value);
+  if (name == "loss") return fmt::format("loss {:.4f}", value);
+  std::string words = name;
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return fmt::format("{} {:.{}f}", words, value, name.starts_with("perplexity") ? 2 : 4);
+}
+
+}  // namespace
+
 std::string train_summary(const TrainConfig& config, const TrainStart& start) {
-  const auto& [model, from, tokenizer, data, optimizer, train] = config;
+  const auto& [task, model, from, tokenizer, data, optimizer, train] = config;
   std::string out;
   const auto line = [&](const char* name, const std::string& text) { out += fmt::format("{:<12}{}\n", name, text); };
   const std::string cpu = cpu_info().model;
   line("machine", fmt::format("{}{}{} thread{}, kernels {}", cpu, cpu.empty() ? "" : ", ", threads(),
                               threads() == 1 ? "" : "s", rung_name()));
-  line("model", fmt::format("{} parameters: width {}, {} heads, {} + {} layers, {}{}", grouped(start.parameters),
-                            model.width, model.heads, model.encoder_layers, model.decoder_layers, name(train.precision),
+  line("model", fmt::format("{} parameters: width {}, {} heads, {} layers, {}{}", grouped(start.parameters), model.width,
+                            model.heads,
+                            task.kind == TaskKind::translation
+                                ? fmt::format("{} + {}", model.encoder_layers, model.decoder_layers)
+                                : fmt::format("{}", model.decoder_layers),
+                            name(train.precision),
                             from.from.empty() ? "" : fmt::format(", weights of {}", from.from)));
   const std::string& origin = tokenizer.path.empty() ? from.from : tokenizer.path;
-  line("tokenizer", fmt::format("{} tokens, {}", grouped(start.vocabulary),
-                                origin.empty() ? "learned from the training pairs" : origin));
-  line("training", fmt::format("{} pairs, {} source and {} target tokens: {}", grouped(start.train_pairs),
-                               grouped(start.source_tokens), grouped(start.target_tokens), data.train));
-  line("validation", start.valid_pairs == 0
-                         ? "none"
-                         : fmt::format("{} pairs: {}", grouped(start.valid_pairs),
-                                       data.valid.empty() ? "held out of the training pairs" : data.valid));
+  const TaskFacts& facts = start.data;
+  line("tokenizer",
+       fmt::format("{} tokens, {}", grouped(facts.vocabulary),
+                   origin.empty() ? "learned from the training data" : origin));
+  const std::string read =
+      facts.source_tokens == 0 ? "" : fmt::format("{} source and ", grouped(facts.source_tokens));
+  line("training", fmt::format("{} {}, {}{}{} tokens: {}", grouped(facts.train), facts.examples, read,
+                               grouped(facts.tokens), read.empty() ? "" : " target", data.train));
+  line("validation", facts.valid == 0 ? "none"
+                                      : fmt::format("{} {}: {}", grouped(facts.valid), facts.examples,
+                                                    data.valid.empty()
+                                                        ? fmt::format("held out of the training {}", facts.examples)
+                                                        : data.valid));
   line("steps",
        fmt::format("{}{}{}", grouped(start.steps), train.steps > 0 ? "" : fmt::format(", {} epochs", train.epochs),
                    start.first_step == 0 ? "" : fmt::format("; {} are done", grouped(start.first_step))));
@@ -43,9 +69,12 @@ std::string step_text(const TrainStep& step) {
 }
 
 std::string validation_text(const TrainValidation& validation) {
-  std::string out = fmt::format("step {}: validation loss {:.4f}, perplexity {:.2f}", grouped(validation.step),
-                                validation.loss, validation.perplexity);
-  if (validation.bleu >= 0) out += fmt::format(", BLEU {:.1f}, chrF {:.1f}", validation.bleu, validation.chrf);
+  std::string out = fmt::format("step {}: validation", grouped(validation.step));
+  const char* before = " ";
+  for (const auto& [name, value] : validation.metrics) {
+    const std::string text = metric_text(name, value);
+    if (!text.empty()) out += std::exchange(before, ", ") + text;
+  }
   if (validation.other_loss)
     out += fmt::format("; of the {} (the {} {:.4f})", validation.mean ? "running mean" : "weights",
                        validation.mean ? "weights have" : "running mean has", *validation.other_loss);
@@ -72,6 +101,7 @@ TrainEvents TrainView::events() {
   events.on_step = [this](const TrainStep& step) { progress("steps").at(step.step, step.steps, step_text(step)); };
   events.on_validation = [this](const TrainValidation& validation) {
     progress("steps").say(validation_text(validation));
+    for (const std::string& sample : validation.samples) progress("steps").say("sample: " + sample);
   };
   events.on_checkpoint = [this](const std::string& path) { progress("steps").say("saved " + path); };
   events.on_message = [this](const std::string& text) { progress("steps").say(text); };

@@ -26,12 +26,12 @@ std::string_view next_line(std::string_view& text) {
   return line;
 }
 
-bool BrokenLines::skips(std::string_view line, int64_t number) {
-  const auto fault = utf8_error(line);
+bool BrokenLines::skips(std::string_view text, int64_t number, size_t before) {
+  const auto fault = utf8_error(text);
   if (!fault) return false;
   if (count_++ == 0) {
     first_line_ = number;
-    first_byte_ = *fault + 1;
+    first_byte_ = before + *fault + 1;
   }
   return true;
 }

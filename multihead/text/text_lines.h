@@ -19,8 +19,8 @@ std::string_view next_line(std::string_view& text);
 // puts a character of its own (U+FFFD) in place of a byte.
 class BrokenLines {
  public:
-  // Whether `line` is to be skipped. Numbers count from 1.
-  bool skips(std::string_view line, int64_t number);
+  // Whether the line that holds `text` is to be skipped. Numbers count from 1; `before`: bytes of the line before it.
+  bool skips(std::string_view text, int64_t number, size_t before = 0);
 
   int64_t count() const { return count_; }
   int64_t first_line() const { return first_line_; }

@@ -187,8 +187,13 @@ TrainConfig read_config(const std::string& path, const std::vector<std::string>&
 }
 
 void check_config(const TrainConfig& config) {
-  const auto& [model, start, tokenizer, data, optimizer, train] = config;
-  check(!data.train.empty(), "config: data.train is not given; expected the file of the training pairs");
+  const auto& [task, model, start, tokenizer, data, optimizer, train] = config;
+  const bool translates = task.kind == TaskKind::translation;
+  check(!data.train.empty(), "config: data.train is not given; expected the file of the training {}",
+        translates ? "pairs" : "text");
+  check(translates || (data.train_target.empty() && data.valid_target.empty()),
+        "config: data.{} is given, and a language model reads one text; expected none",
+        data.train_target.empty() ? "valid_target" : "train_target");
   check(!train.output.empty(), "config: train.output is not given; expected the folder for the model");
   check(model.width % model.heads == 0, "config: model.width {} is no multiple of model.heads {}", model.width,
         model.heads);

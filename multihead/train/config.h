@@ -6,31 +6,12 @@
 #include <string_view>
 #include <vector>
 
-#include "multihead/models/transformer.h"
 #include "multihead/optim/schedule.h"
-#include "multihead/text/tokenizer.h"
+#include "multihead/tasks/task_setup.h"
 
 namespace mh {
 
 // The defaults below are those of the file. What a key means, and what it may hold: docs/configuration.md.
-struct TokenizerConfig {
-  std::string path{};  // an existing tokenizer.json; empty: one is learned from the training pairs
-  int64_t vocabulary = 8000;
-  bool lowercase = false;
-  Normalisation normalise = Normalisation::none;
-};
-
-struct DataConfig {
-  std::string train{}, train_target{};  // a TSV file; or, with a target, two files whose lines belong together
-  std::string valid{}, valid_target{};
-  int64_t hold_out = 0;  // pairs of train to validate with where `valid` is empty
-  int64_t source_column = 1, target_column = 2;
-  int64_t tokens_per_batch = 4096, window = 65536;
-  int64_t max_length = 0;  // 0: model.max_length
-
-  bool validates() const { return !valid.empty() || hold_out > 0; }
-};
-
 struct OptimizerConfig {
   double learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.98, epsilon = 1e-8;
   double weight_decay = 0.01, clip = 1;
@@ -55,6 +36,7 @@ struct StartConfig {
 };
 
 struct TrainConfig {
+  TaskConfig task{};
   TransformerConfig model{.vocabulary = 0};  // 0: as many as the tokenizer has
   StartConfig start{};
   TokenizerConfig tokenizer{};

@@ -142,13 +142,25 @@ class Section {
   Part TrainConfig::*part_;
 };
 
+void add_task(std::vector<ConfigKey>& keys) {
+  using T = TaskConfig;
+  Section<T> task(keys, "task", &TrainConfig::task);
+  task.choice<TaskKind>(
+      "kind", &T::kind, {{"translation", TaskKind::translation}, {"language_model", TaskKind::language_model}},
+      "What is learned: sentence pairs, by an encoder and a decoder; or the next token of a text, by a decoder alone.");
+  task.flag("packed", &T::packed,
+            "Of a language model: whether windows of data.max_length tokens run across lines; else every line is "
+            "learned for itself.");
+  task.integer("samples", &T::samples, {0, 100}, "Texts that a language model writes at each validation.");
+}
+
 void add_model(std::vector<ConfigKey>& keys) {
   using M = TransformerConfig;
   // There is one kind of model; the file names it so that later kinds cannot be taken for it.
   keys.push_back({.section = "model",
                   .name = "kind",
                   .expected = value_text("transformer"),
-                  .doc = "What is trained: the encoder-decoder Transformer.",
+                  .doc = "The architecture: the Transformer; task.kind says with which stacks.",
                   .take = [](TrainConfig&, const ConfigValue& value) { return value == ConfigValue("transformer"); },
                   .value = [](const TrainConfig&) { return ConfigValue("transformer"); }});
   Section<StartConfig>(keys, "model", &TrainConfig::start)
@@ -160,8 +172,8 @@ void add_model(std::vector<ConfigKey>& keys) {
   model.integer("width", &M::width, {1, 65536}, "Width of the model, d_model in the paper; a multiple of heads.");
   model.integer("heads", &M::heads, {1, 4096}, "Heads of every attention.");
   model.integer("feed_forward", &M::feed_forward, {1, kMillion}, "Width of the feed-forward's middle.");
-  model.integer("encoder_layers", &M::encoder_layers, {0, 1024}, "Layers that read the source.");
-  model.integer("decoder_layers", &M::decoder_layers, {1, 1024}, "Layers that write the target.");
+  model.integer("encoder_layers", &M::encoder_layers, {0, 1024}, "Layers that read the source; a language model has none, whatever stands here.");
+  model.integer("decoder_layers", &M::decoder_layers, {1, 1024}, "Layers that write the target, or all layers of a language model.");
   model.choice<NormPlace>("norm", &M::norm, {{"pre", NormPlace::before}, {"post", NormPlace::after}},
                           "Where layers normalise: before each sublayer, or after it as in the paper.");
   model.choice<Middle>("activation", &M::middle,
@@ -187,7 +199,7 @@ void add_tokenizer(std::vector<ConfigKey>& keys) {
   using T = TokenizerConfig;
   Section<T> tokenizer(keys, "tokenizer", &TrainConfig::tokenizer);
   tokenizer.text("path", &T::path,
-                 "An existing tokenizer.json; empty: one is learned from the training pairs, by the keys below.");
+                 "An existing tokenizer.json; empty: one is learned from the training data, by the keys below.");
   tokenizer.integer("vocabulary", &T::vocabulary, {260, 10 * kMillion},
                     "Tokens to learn, the 4 special ones and the 256 bytes included.");
   tokenizer.flag("lowercase", &T::lowercase, "Whether text is lower-cased.");
@@ -200,21 +212,23 @@ void add_tokenizer(std::vector<ConfigKey>& keys) {
 void add_data(std::vector<ConfigKey>& keys) {
   using D = DataConfig;
   Section<D> data(keys, "data", &TrainConfig::data);
-  data.text("train", &D::train, "The training pairs: a TSV file, or the source sentences where train_target is given.");
+  data.text("train", &D::train, "The training data: a TSV file, or the source sentences where train_target is given; of a language model, a text.");
   data.text("train_target", &D::train_target,
             "The target sentences, line by line those of train; empty: train is TSV.");
-  data.text("valid", &D::valid, "The validation pairs, as train; empty: no validation.");
+  data.text("valid", &D::valid, "The validation data, as train; empty: no validation.");
   data.text("valid_target", &D::valid_target, "The target sentences of valid, as train_target.");
   data.integer("hold_out", &D::hold_out, {0, 10 * kMillion},
-               "Pairs of train kept for validation where valid is empty, all of a source together; 0: none.");
+               "Pairs of train kept for validation where valid is empty, all of a source together; of a text, its last lines; 0: "
+               "none.");
   data.integer("source_column", &D::source_column, {1, 1000}, "Column of the source sentence in a TSV file.");
   data.integer("target_column", &D::target_column, {1, 1000}, "Column of the target sentence in a TSV file.");
   data.integer("tokens_per_batch", &D::tokens_per_batch, {1, 10 * kMillion},
-               "Most target tokens in a batch, ends included; a longer pair is a batch of its own.");
+               "Most tokens in a batch whose loss counts (of pairs, the target's), ends included; a longer example is a batch of "
+               "its own.");
   data.integer("window", &D::window, {1},
-               "Pairs that are sorted by length together, so that those of a batch are of like length.");
+               "Examples that are sorted by length together, so that those of a batch are of like length.");
   data.integer("max_length", &D::max_length, {0, kMillion},
-               "Pairs with more tokens on a side, its end included, are skipped; 0: model.max_length.");
+               "Pairs with more tokens on a side, its end included, are skipped; a text is cut there; 0: model.max_length.");
 }
 
 void add_optimizer(std::vector<ConfigKey>& keys) {
@@ -244,9 +258,9 @@ void add_train(std::vector<ConfigKey>& keys) {
   using R = RunConfig;
   Section<R> train(keys, "train", &TrainConfig::train);
   train.text("output", &R::output, "The folder that gets the model, its checkpoints and the log.");
-  train.integer("epochs", &R::epochs, {1, 100000}, "Times every training pair is seen; not used where steps is given.");
+  train.integer("epochs", &R::epochs, {1, 100000}, "Times all training data are seen; not used where steps is given.");
   train.integer("steps", &R::steps, {0, kMillion * 1000}, "Steps of the optimiser; 0: as many as epochs make.");
-  train.integer("seed", &R::seed, {}, "Fresh weights, the order of pairs and dropout follow from it.");
+  train.integer("seed", &R::seed, {}, "Fresh weights, the order of the data and dropout follow from it.");
   train.choice<DType>("precision", &R::precision, {{"f32", DType::f32}, {"bf16", DType::bf16}},
                       "The type of what matrix products read; weights are kept in f32 either way.");
   train.number("label_smoothing", &R::label_smoothing, kProbability,
@@ -271,6 +285,7 @@ void add_train(std::vector<ConfigKey>& keys) {
 const std::vector<ConfigKey>& config_keys() {
   static const std::vector<ConfigKey> keys = [] {
     std::vector<ConfigKey> all;
+    add_task(all);
     add_model(all);
     add_tokenizer(all);
     add_data(all);

@@ -40,6 +40,13 @@ An empty file, a file without a pair that is left, and two files with different 
 changed in the files, and nothing made from them is kept outside `train.output`. `multihead train CONFIG.toml --check`
 reads it all, tries one step and writes nothing.
 
+## A text for a language model
+`task.kind = "language_model"` reads one text: lines of UTF-8, compressed or not. Blank lines are skipped; those that are not
+UTF-8 or have more than 65536 bytes are skipped, counted and reported. Every line ends with the token `</s>`; the tokens are
+cut into windows of `data.max_length`, each token in exactly one of them, and each window begins with `<s>`. Validation gives
+the loss and the perplexity per token, the perplexity per word (what white space separates) and bits per byte (a line's end
+counts as one), and shows a few texts that the model writes. `multihead eval MODEL FILE` gives the same numbers for any text.
+
 ## Going on from a model
 `model.from` names the folder of a model that this program trained (or its `.safetensors` file, with `tokenizer.json` beside
 it); training starts from its weights, with the optimiser and the schedule from their beginning. Its tokenizer is used too:
@@ -73,7 +80,8 @@ std::string number_text(double x) {
 }
 
 std::string_view about(std::string_view section) {
-  if (section == "model") return "What is trained.";
+  if (section == "task") return "What is learned.";
+  if (section == "model") return "The model that learns it.";
   if (section == "tokenizer") return "How text becomes tokens.";
   if (section == "data") return "What it is trained on, and in which batches.";
   if (section == "optimizer") return "How weights move.";

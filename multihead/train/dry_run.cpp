@@ -14,13 +14,11 @@ namespace {
 DryRun first_step(const TrainRequest& request) {
   const TrainEvents& events = request.events;
   const detail::RunSetup setup(request);
-  DryRun out{.start = detail::train_start(setup.corpus, *setup.stepper, setup.steps)};
+  DryRun out{.start = detail::train_start(*setup.task, *setup.stepper, setup.steps)};
   if (events.on_start) events.on_start(out.start);
 
   const auto begin = std::chrono::steady_clock::now();
-  std::vector<PairBatch> batches;
-  for (int64_t i = 0; i < setup.config.train.accumulate; ++i) batches.push_back(setup.loader->next());
-  out.loss = setup.stepper->step(batches).loss;
+  out.loss = setup.stepper->step(setup.next_batches()).loss;
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return out;
 }

@@ -7,7 +7,7 @@ namespace mh {
 
 struct DryRun {
   TrainStart start{};
-  double loss = 0;     // of the first step, label-smoothed, a target token
+  double loss = 0;     // of the first step, per token
   double seconds = 0;  // the step took
 };
 

@@ -5,36 +5,42 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "multihead/tasks/task.h"
 
 namespace mh {
 
 // Known before the first step.
 struct TrainStart {
-  int64_t parameters = 0, vocabulary = 0;
-  int64_t train_pairs = 0, valid_pairs = 0;
-  int64_t source_tokens = 0, target_tokens = 0;  // of the training pairs, ends included
-  int64_t first_step = 0;                        // steps that a resumed run has behind it
-  int64_t steps = 0;                             // of the whole run
+  int64_t parameters = 0;
+  TaskFacts data{};
+  int64_t first_step = 0;  // steps that a resumed run has behind it
+  int64_t steps = 0;       // of the whole run
 };
 
 struct TrainStep {
   int64_t step = 0;   // that just ended, counted from 1
   int64_t steps = 0;  // of the whole run
   int64_t epoch = 0;  // counted from 1
-  double loss = 0;    // label-smoothed, a target token
+  double loss = 0;    // that is trained on, per token
   double learning_rate = 0, grad_norm = 0;
-  int64_t tokens = 0;            // target tokens of the step
-  double tokens_per_second = 0;  // of late
+  int64_t tokens = 0;            // of the step, those whose loss counts
+  double tokens_per_second = 0;  // moving average
   double seconds_left = 0;
 };
 
 struct TrainValidation {
   int64_t step = 0;
-  double loss = 0, perplexity = 0;     // without smoothing, a target token
-  double bleu = 0, chrf = 0;           // 0 to 100; negative where nothing was translated
+  double loss = 0;                     // what is watched: the first of the metrics
+  Metrics metrics{};                   // of the task, such as {"loss", 2.1}, {"bleu", 31.5}
+  std::vector<std::string> samples{};  // of what the model writes, where the task shows any
   bool best = false;                   // the lowest loss so far
   bool mean = false;                   // of the running mean of the weights, else of the weights themselves
   std::optional<double> other_loss{};  // of the other of the two, which is worse
+
+  // Throws: invalid_argument where the task has no such metric.
+  double value(const std::string& name) const;
 };
 
 // Called on the thread that trains, never two at once; those that are empty are not called. What one throws ends the

@@ -1,4 +1,4 @@
-// Sums over the matrices of a Transformer.
+// Sums over the matrices of a model.
 #include "multihead/train/memory_need.h"
 
 #include <algorithm>
@@ -17,12 +17,15 @@ struct Sizes {
   int64_t matrices = 0, vectors = 0;
 };
 
-Sizes sizes_of(const TransformerConfig& c) {
-  const int64_t layers = c.encoder_layers + c.decoder_layers, attentions = layers + c.decoder_layers;
-  const int64_t norms = 2 * c.encoder_layers + 3 * c.decoder_layers + 2;
+// A language model has one stack, without cross-attention.
+Sizes sizes_of(const TransformerConfig& c, TaskKind kind) {
+  const bool one_stack = kind == TaskKind::language_model;
+  const int64_t crossed = one_stack ? 0 : c.decoder_layers;
+  const int64_t layers = (one_stack ? 0 : c.encoder_layers) + c.decoder_layers, attentions = layers + crossed;
+  const int64_t norms = 2 * layers + crossed + (one_stack ? 1 : 2), untied = one_stack ? 2 : 3;
   const int64_t middle = c.feed_forward * (c.middle == Middle::swiglu || c.middle == Middle::geglu ? 2 : 1);
   Sizes out{.matrices = attentions * 4 * c.width * c.width + layers * (middle + c.feed_forward) * c.width +
-                        (c.tied ? 1 : 3) * c.vocabulary * c.width,
+                        (c.tied ? 1 : untied) * c.vocabulary * c.width,
             .vectors = attentions * 4 * c.width + layers * (middle + c.width) + norms * 2 * c.width};
   if (c.positions == ModelPositions::learned) out.matrices += c.max_length * c.width;
   if (c.positions == ModelPositions::t5) out.matrices += layers * kT5Buckets * c.heads;
@@ -33,13 +36,13 @@ double gibibytes(int64_t bytes) { return static_cast<double>(bytes) / (int64_t{1
 
 }  // namespace
 
-int64_t parameter_count(const TransformerConfig& config) {
-  const Sizes sizes = sizes_of(config);
+int64_t parameter_count(const TransformerConfig& config, TaskKind kind) {
+  const Sizes sizes = sizes_of(config, kind);
   return sizes.matrices + sizes.vectors;
 }
 
 int64_t training_bytes(const TrainConfig& config) {
-  const Sizes sizes = sizes_of(config.model);
+  const Sizes sizes = sizes_of(config.model, config.task.kind);
   const int64_t copies = config.train.ema > 0 ? 5 : 4;  // weights, gradients, two moments, the mean
   const int64_t halves = config.train.precision == DType::f32 ? 0 : sizes.matrices;
   const bool table = config.model.positions == ModelPositions::sinusoidal;
@@ -55,7 +58,7 @@ void check_fits_memory(const TrainConfig& config, int64_t available) {
         "train: the model has {} parameters, and training it takes at least {} bytes ({:.1f} GiB); expected at most {} "
         "({:.1f} GiB), the memory that is free; try a smaller model.width, model.feed_forward, vocabulary or fewer "
         "layers",
-        parameter_count(least.model), needed, gibibytes(needed), available, gibibytes(available));
+        parameter_count(least.model, least.task.kind), needed, gibibytes(needed), available, gibibytes(available));
 }
 
 void fail_out_of_memory(const TrainConfig& config) {

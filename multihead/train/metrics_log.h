@@ -5,13 +5,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
+
+#include "multihead/tasks/task.h"
 
 namespace mh {
-
-// Names and numbers in the order they are to stand in: {"train/loss", 3.2}, {"train/tokens_per_second", 18000}, …
-using Metrics = std::vector<std::pair<std::string, double>>;
 
 class MetricsLog {
  public:

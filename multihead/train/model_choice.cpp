@@ -1,8 +1,7 @@
-// Models made of a run's weights, and the better of them.
+// The weights of a run or their mean, judged in turn in the one model there is.
 #include "multihead/train/model_choice.h"
 
 #include <cmath>
-#include <utility>
 
 #include "multihead/ops/update.h"
 
@@ -10,43 +9,46 @@ namespace mh::detail {
 
 namespace {
 
-ModelChoice choice_of(const RunSetup& setup, bool mean) {
-  NamedTensors weights = mean ? setup.stepper->optimiser().means() : setup.stepper->model().params().values();
-  return {.model = std::make_unique<Transformer>(setup.config.model, std::make_shared<ParamStore>(std::move(weights))),
-          .mean = mean};
-}
-
 // Before the first update there is nothing to take a mean of.
 bool has_mean(const RunSetup& setup) { return setup.config.train.ema > 0 && setup.stepper->optimiser().steps() > 0; }
 
-void judge(const RunSetup& setup, ModelChoice& choice, int64_t sentences) {
-  choice.validation = validate(*choice.model, setup.corpus.tokenizer, setup.corpus.valid_text, setup.corpus.valid,
-                               {.tokens_per_batch = setup.config.data.tokens_per_batch, .sentences = sentences});
+Verdict judged(const RunSetup& setup, bool answers) {
+  return setup.task->validate({.compute = setup.config.train.precision, .answers = answers});
 }
 
 }  // namespace
 
-ModelChoice better_model(const RunSetup& setup, int64_t sentences) {
-  ModelChoice weights = choice_of(setup, false);
-  if (!has_mean(setup)) {
-    judge(setup, weights, sentences);
-    return weights;
-  }
-  ModelChoice mean = choice_of(setup, true);
-  judge(setup, weights, 0);
-  judge(setup, mean, 0);
-  const bool mean_is_better = mean.validation.loss < weights.validation.loss || std::isnan(weights.validation.loss);
-  ModelChoice& better = mean_is_better ? mean : weights;
-  better.other_loss = (mean_is_better ? weights : mean).validation.loss;
-  if (sentences > 0) judge(setup, better, sentences);
-  return std::move(better);
+MeanInPlace::MeanInPlace(Stepper& stepper) : stepper_(stepper), scratch_(stepper.empty_scratch()) {
+  stepper_.exchange_mean(scratch_);
 }
 
-ModelChoice newest_model(const RunSetup& setup) { return choice_of(setup, has_mean(setup)); }
+MeanInPlace::~MeanInPlace() { stepper_.exchange_mean(scratch_); }
 
-bool is_finite(const Transformer& model) {
-  for (const auto& [name, tensor] : model.params().values())
-    if (!std::isfinite(sum_of_squares(tensor))) return false;
+ModelChoice better_model(const RunSetup& setup) {
+  ModelChoice choice;
+  if (!has_mean(setup)) {
+    choice.verdict = judged(setup, true);
+    return choice;
+  }
+  const double weights = judged(setup, false).watched();
+  choice.in_place = std::make_unique<MeanInPlace>(*setup.stepper);
+  const double mean = judged(setup, false).watched();
+  const bool mean_is_better = mean < weights || std::isnan(weights);
+  if (!mean_is_better) choice.in_place.reset();
+  choice.other_loss = mean_is_better ? weights : mean;
+  choice.verdict = judged(setup, true);
+  return choice;
+}
+
+ModelChoice newest_model(const RunSetup& setup) {
+  ModelChoice choice;
+  if (has_mean(setup)) choice.in_place = std::make_unique<MeanInPlace>(*setup.stepper);
+  return choice;
+}
+
+bool is_finite(const ParamStore& params) {
+  for (const auto& param : params.all())
+    if (!std::isfinite(sum_of_squares(param->value.detach()))) return false;
   return true;
 }
 

@@ -1,38 +1,43 @@
-// From the keys of a configuration to the options of loader and stepper.
+// From the keys of a configuration to a task and the options of the stepper.
 #include "multihead/train/run_options.h"
 
 #include "multihead/base/error.h"
 #include "multihead/io/checkpoint.h"
+#include "multihead/tasks/language_model.h"
+#include "multihead/tasks/translation.h"
 
 namespace mh::detail {
 
-LoaderOptions loader_options(const TrainConfig& config) {
-  return {.tokens_per_batch = config.data.tokens_per_batch,
-          .window = config.data.window,
-          .seed = static_cast<uint64_t>(config.train.seed),
-          .begin = config.model.begin,
-          .end = config.model.end};
+std::unique_ptr<Task> make_task(const TrainConfig& config, const TrainEvents& events, const std::string& tokenizer) {
+  const TaskSetup setup{.task = config.task,
+                        .model = config.model,
+                        .tokenizer = config.tokenizer,
+                        .data = config.data,
+                        .smoothing = static_cast<float>(config.train.label_smoothing),
+                        .seed = static_cast<uint64_t>(config.train.seed),
+                        .tokenizer_file = tokenizer,
+                        .events = {.on_message = events.on_message, .on_wait = events.on_wait}};
+  if (config.task.kind == TaskKind::language_model) return std::make_unique<LanguageModelTask>(setup);
+  return std::make_unique<TranslationTask>(setup);
 }
 
 StepperOptions stepper_options(const TrainConfig& config, int64_t steps) {
   const OptimizerConfig& o = config.optimizer;
-  return {.model = config.model,
-          .optimiser = {.beta1 = o.beta1,
+  return {.optimiser = {.beta1 = o.beta1,
                         .beta2 = o.beta2,
                         .epsilon = o.epsilon,
                         .weight_decay = o.weight_decay,
                         .clip = o.clip,
                         .mean = config.train.ema},
           .schedule = {.kind = o.schedule, .rate = o.learning_rate, .warmup = o.warmup, .steps = steps},
-          .smoothing = static_cast<float>(config.train.label_smoothing),
           .compute = config.train.precision,
           .seed = static_cast<uint64_t>(config.train.seed)};
 }
 
-int64_t planned_steps(const TrainConfig& config, const Loader& loader) {
+int64_t planned_steps(const TrainConfig& config, const Task& task) {
   if (config.train.steps > 0) return config.train.steps;
-  const int64_t steps = loader.total_batches(config.train.epochs) / config.train.accumulate;
-  check(steps > 0, "train: the pairs make no whole step; expected more of them, or train.accumulate below {}",
+  const int64_t steps = task.batches(config.train.epochs) / config.train.accumulate;
+  check(steps > 0, "train: the data make no whole step; expected more of them, or train.accumulate below {}",
         config.train.accumulate);
   return steps;
 }
@@ -46,13 +51,9 @@ bool holds_run(const TrainConfig& config, bool resume) {
   return holds;
 }
 
-TrainStart train_start(const Corpus& corpus, const Stepper& stepper, int64_t steps) {
-  return {.parameters = stepper.model().params().count(),
-          .vocabulary = corpus.tokenizer.size(),
-          .train_pairs = corpus.train.size(),
-          .valid_pairs = corpus.valid.size(),
-          .source_tokens = corpus.train.source_tokens(),
-          .target_tokens = corpus.train.target_tokens(),
+TrainStart train_start(const Task& task, const Stepper& stepper, int64_t steps) {
+  return {.parameters = stepper.params().count(),
+          .data = task.facts(),
           .first_step = stepper.steps(),
           .steps = steps};
 }

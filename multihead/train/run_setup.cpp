@@ -13,6 +13,7 @@ namespace mh::detail {
 
 RunSetup::RunSetup(const TrainRequest& request) : config(request.config) {
   check_config(config);
+  if (config.task.kind == TaskKind::language_model) config.model.encoder_layers = 0;
   if (config.train.threads > 0) set_threads(static_cast<int>(config.train.threads));
   check_writable_folder(config.train.output);
   has_run = holds_run(config, request.resume);
@@ -27,12 +28,25 @@ RunSetup::RunSetup(const TrainRequest& request) : config(request.config) {
     config.model.begin = start.config.begin;
     config.model.end = start.config.end;
   }
-  corpus = read_corpus(config, request.events, has_run ? config.train.output + "/tokenizer.json" : start.tokenizer);
-  config.model.vocabulary = corpus.tokenizer.size();
-  loader = std::make_unique<Loader>(corpus.train, loader_options(config));
-  steps = planned_steps(config, *loader);
+  task = make_task(config, request.events, has_run ? config.train.output + "/tokenizer.json" : start.tokenizer);
+  config.model.vocabulary = task->facts().vocabulary;
+  loader = std::make_unique<Loader>(*task);
+  steps = planned_steps(config, *task);
   check_fits_memory(config, available_memory());
-  stepper = std::make_unique<Stepper>(stepper_options(config, steps), start.weights);
+  const auto store = std::make_shared<ParamStore>(
+      ParamStoreOptions{.seed = static_cast<uint64_t>(config.train.seed), .compute = config.train.precision});
+  task->make_model(store);
+  if (!start.weights.empty()) store->take(start.weights);
+  stepper = std::make_unique<Stepper>(store, stepper_options(config, steps));
+}
+
+std::vector<StepBatch> RunSetup::next_batches() const {
+  std::vector<StepBatch> out;
+  for (int64_t n = 0; n < config.train.accumulate; ++n) {
+    const std::shared_ptr<const Batch> batch = loader->next();
+    out.push_back({batch->tokens(), [this, batch](Pass& pass) { return task->loss(*batch, pass); }});
+  }
+  return out;
 }
 
 }  // namespace mh::detail

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
-#include "multihead/train/corpus.h"
+#include "multihead/tasks/task.h"
 #include "multihead/train/loader.h"
 #include "multihead/train/stepper.h"
 #include "multihead/train/trainer.h"
@@ -17,10 +18,13 @@ struct RunSetup {
 
   TrainConfig config;    // with the tokenizer's number of tokens
   bool has_run = false;  // train.output holds the checkpoints of a run
-  Corpus corpus{};
+  std::unique_ptr<Task> task{};
   std::unique_ptr<Loader> loader{};
   int64_t steps = 0;  // of the whole run
   std::unique_ptr<Stepper> stepper{};
+
+  // The batches of the next step.
+  std::vector<StepBatch> next_batches() const;
 };
 
 }  // namespace mh::detail

@@ -7,6 +7,7 @@
 #include "multihead/base/error.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/model_file.h"
+#include "multihead/tasks/language_model.h"
 #include "multihead/train/config_keys.h"
 
 namespace mh::detail {
@@ -59,6 +60,18 @@ StartModel read_start_model(const TrainConfig& config) {
         "config: model.from {} lies in train.output {}, which is written to; expected another folder",
         config.start.from, config.train.output);
   const std::string path = (is_folder ? from / "model.safetensors" : from).string();
+  const bool is_text = is_folder && is_language_model(config.start.from);
+  check(is_text == (config.task.kind == TaskKind::language_model),
+        "config: model.from {} is {} a language model, and task.kind is {}; expected a model of the same task",
+        config.start.from, is_text ? "the folder of" : "not the folder of",
+        is_text ? "translation" : "language_model");
+  if (is_text) {
+    const LanguageModelFolder found = load_language_model(config.start.from);
+    check_same_model(config, found.model.config());
+    return {.config = found.model.config(),
+            .weights = found.model.params().values(),
+            .tokenizer = tokenizer_of(config, folder)};
+  }
   const Transformer model = load_transformer(path);
   check_same_model(config, model.config());
   const std::string tokenizer = tokenizer_of(config, folder);

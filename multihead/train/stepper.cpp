@@ -1,6 +1,9 @@
 // The training step.
 #include "multihead/train/stepper.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "multihead/autograd/tape.h"
 
 namespace mh {
@@ -26,24 +29,21 @@ NamedTensors below(const NamedTensors& all, std::string_view prefix) {
 
 }  // namespace
 
-Stepper::Stepper(const StepperOptions& options, const NamedTensors& start)
+Stepper::Stepper(std::shared_ptr<ParamStore> store, const StepperOptions& options)
     : options_(options),
-      store_(std::make_shared<ParamStore>(ParamStoreOptions{.seed = options.seed, .compute = options.compute})),
-      model_(std::make_unique<Transformer>(options.model, store_)) {
-  if (!start.empty()) store_->take(start);
-  optimiser_ = std::make_unique<AdamW>(learned_of(*store_), options.optimiser);
-}
+      store_(std::move(store)),
+      optimiser_(std::make_unique<AdamW>(learned_of(*store_), options.optimiser)) {}
 
-StepResult Stepper::step(const std::vector<PairBatch>& batches) {
+StepResult Stepper::step(const std::vector<StepBatch>& batches) {
   StepResult result{.rate = options_.schedule.at(steps_)};
-  for (const PairBatch& batch : batches) result.tokens += batch.target_tokens();
+  for (const StepBatch& batch : batches) result.tokens += batch.tokens;
   Gradients gradients;
   for (size_t n = 0; n < batches.size(); ++n) {
     const uint64_t numbers = static_cast<uint64_t>(steps_) * 4096 + n;
     Pass pass = Pass::training(options_.seed ^ (0xD1B54A32D192ED03 * (numbers + 1)), options_.compute);
     Tape tape;
-    const CrossEntropy entropy = model_->loss(batches[n], pass, options_.smoothing);
-    const double share = static_cast<double>(batches[n].target_tokens()) / static_cast<double>(result.tokens);
+    const CrossEntropy entropy = batches[n].loss(pass);
+    const double share = static_cast<double>(batches[n].tokens) / static_cast<double>(result.tokens);
     tape.backward({entropy.loss}, {full(entropy.loss.shape(), share)}, gradients);
     result.loss += share * entropy.loss.item({});
     result.nll += entropy.nll.item({}) / static_cast<double>(result.tokens);
@@ -64,6 +64,24 @@ void Stepper::restore(const NamedTensors& state, int64_t steps, int64_t updates)
   optimiser_->restore(below(state, kAdam), updates);
   store_->take(below(state, kModel));
   steps_ = steps;
+}
+
+Tensor Stepper::empty_scratch() const {
+  int64_t largest = 0;
+  for (const auto& param : store_->all()) largest = std::max(largest, param->value.count());
+  return empty({largest});
+}
+
+void Stepper::exchange_mean(const Tensor& scratch) {
+  const NamedTensors means = optimiser_->means();
+  for (const auto& param : store_->all()) {
+    const Tensor weight = param->value.detach(), &mean = means.at(param->name);
+    const Tensor kept = scratch.slice(0, 0, weight.count()).reshape(weight.shape());
+    kept.copy_from(weight);
+    weight.copy_from(mean);
+    mean.copy_from(kept);
+  }
+  store_->refresh_copies();
 }
 
 }  // namespace mh

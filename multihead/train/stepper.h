@@ -2,55 +2,64 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
-#include "multihead/models/transformer.h"
+#include "multihead/nn/params.h"
+#include "multihead/nn/pass.h"
+#include "multihead/ops/cross_entropy.h"
 #include "multihead/optim/adamw.h"
 #include "multihead/optim/schedule.h"
 
 namespace mh {
 
 struct StepperOptions {
-  TransformerConfig model{};
   AdamWSettings optimiser{};
   Schedule schedule{};
-  float smoothing = 0.1F;
   DType compute = DType::f32;  // bf16: products and attention in bf16, master weights and the sum of the layers in f32
-  uint64_t seed = 1;           // of fresh weights and of dropout
+  uint64_t seed = 1;           // of dropout
+};
+
+// A batch as a step sees it.
+struct StepBatch {
+  int64_t tokens = 0;                         // whose loss counts
+  std::function<CrossEntropy(Pass&)> loss{};  // its forward pass
 };
 
 struct StepResult {
-  double loss = 0;  // label-smoothed, a token
-  double nll = 0;   // the plain negative log-likelihood, a token
+  double loss = 0;  // that is trained on, per token: label-smoothed where the task smooths
+  double nll = 0;   // the plain negative log-likelihood, per token
   int64_t tokens = 0;
-  double norm = 0;  // of the gradients before clipping; not finite: the step was left out
+  double norm = 0;  // of the gradients before clipping; not finite: the step was skipped
   double rate = 0;
 };
 
-// A model with its optimiser. What a step computes depends on the options, the number of steps before and the batches,
-// never on the number of threads: a run that goes on from a saved state has the bits of one that never stopped.
+// A model's parameters with their optimiser. What a step computes depends on the options, the number of steps before and
+// the batches, never on the number of threads: a run that goes on from a saved state has the bits of one that never
+// stopped.
 class Stepper {
  public:
-  // With fresh weights, or those of `start`. Throws: invalid_argument where `start` lacks a parameter or has it with
-  // another shape.
-  explicit Stepper(const StepperOptions& options, const NamedTensors& start = {});
+  Stepper(std::shared_ptr<ParamStore> store, const StepperOptions& options);
   // The gradients of several batches count as those of one batch with all their tokens.
-  StepResult step(const std::vector<PairBatch>& batches);
+  StepResult step(const std::vector<StepBatch>& batches);
 
   int64_t steps() const { return steps_; }
-  const Transformer& model() const { return *model_; }
-  Transformer& model() { return *model_; }
+  const ParamStore& params() const { return *store_; }
   const AdamW& optimiser() const { return *optimiser_; }
 
   // Weights and moments by name ("model.…", "adam.…"), and the way back.
   NamedTensors state() const;
   void restore(const NamedTensors& state, int64_t steps, int64_t updates);
 
+  // Exchanges the weights and their running mean; a second call undoes it, bit for bit. `scratch` has room for the
+  // largest parameter: f32, empty_scratch().
+  void exchange_mean(const Tensor& scratch);
+  Tensor empty_scratch() const;
+
  private:
   StepperOptions options_;
   std::shared_ptr<ParamStore> store_;
-  std::unique_ptr<Transformer> model_;
   std::unique_ptr<AdamW> optimiser_;
   int64_t steps_ = 0;
 };

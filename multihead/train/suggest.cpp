@@ -8,7 +8,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/printable.h"
 #include "multihead/train/config_keys.h"
-#include "multihead/train/dataset.h"
+#include "multihead/tasks/dataset.h"
 
 namespace mh {
 
@@ -120,6 +120,8 @@ Suggestion suggest(const TrainConfig& given, const std::vector<std::string>& ove
   Suggestion out;
   out.config = given;
   override_config(out.config, overrides);
+  check(out.config.task.kind == TaskKind::translation,
+        "suggest: what it knows was measured with sentence pairs; expected task.kind = \"translation\"");
   const DataConfig& data = out.config.data;
   const PairText text({data.train, data.train_target, data.source_column, data.target_column});
   const SizeAdvice& advice = advice_for(text.size());

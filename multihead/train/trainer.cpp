@@ -9,7 +9,6 @@
 #include "multihead/io/checkpoint.h"
 #include "multihead/io/durable_file.h"
 #include "multihead/io/folder_lock.h"
-#include "multihead/models/model_file.h"
 #include "multihead/train/memory_need.h"
 #include "multihead/train/metrics_log.h"
 #include "multihead/train/model_choice.h"
@@ -24,8 +23,7 @@ namespace {
 
 using detail::TrainingState;
 
-constexpr int64_t kUnprofiled = 3;    // first steps: memory is new to them
-constexpr int64_t kTranslated = 500;  // sentences of a validation: enough for a BLEU that tells runs apart
+constexpr int64_t kUnprofiled = 3;  // first steps: memory is new to them
 
 // Refuses to go on with a model that is not the run's. `changes`: what the configuration has otherwise than the run's.
 void check_fits(const NamedTensors& saved, const NamedTensors& wanted, const std::vector<std::string>& changes) {
@@ -64,7 +62,6 @@ class Run {
     if (request_.events.on_message) request_.events.on_message(text);
   }
   std::string checkpoints() const { return detail::checkpoint_folder(config_); }
-  std::string model_path() const { return folder_ + "/model.safetensors"; }
 
   const TrainRequest& request_;
   const detail::RunSetup setup_;
@@ -82,8 +79,8 @@ class Run {
 
 Run::Run(const TrainRequest& request) : request_(request), setup_(request), folder_(config_.train.output) {
   state_.config = to_toml(config_);
-  state_.data = setup_.corpus.train.digest();
-  state_.tokenizer = tokenizer_hash(setup_.corpus.tokenizer);
+  state_.data = setup_.task->digest();
+  state_.tokenizer = setup_.task->tokenizer();
   take_folder();
   if (setup_.has_run) {
     resume();
@@ -104,7 +101,7 @@ void Run::take_folder() {
 
 void Run::begin_folder() {
   write_durably(folder_ + "/config.toml", state_.config);
-  write_durably(folder_ + "/tokenizer.json", setup_.corpus.tokenizer.json());
+  setup_.task->begin(folder_);
 }
 
 void Run::resume() {
@@ -120,7 +117,7 @@ void Run::resume() {
   if (!changes.empty())
     say(fmt::format("train: this goes on otherwise than the run would have: {}", fmt::join(changes, ", ")));
   if (old.data != state_.data)
-    say(fmt::format("train: {} does not hold the pairs that the run began with; it goes on with the new ones",
+    say(fmt::format("train: {} does not hold the data that the run began with; it goes on with the new ones",
                     config_.data.train));
   setup_.stepper->restore(found->tensors, old.steps, old.updates);
   setup_.loader->seek(old.position);
@@ -142,7 +139,7 @@ bool Run::has_diverged() const { return config_.train.give_up_after > 0 && skipp
 TrainOutcome Run::to_the_end() {
   const TrainEvents& events = request_.events;
   if (events.on_start) {
-    TrainStart start = detail::train_start(setup_.corpus, *setup_.stepper, setup_.steps);
+    TrainStart start = detail::train_start(*setup_.task, *setup_.stepper, setup_.steps);
     start.first_step = state_.steps;
     events.on_start(start);
   }
@@ -171,7 +168,7 @@ void Run::finish(bool stopped) {
   const bool to_judge = !stopped && !has_diverged() && state_.validated_step != state_.steps;
   if (to_judge && validate_now()) saved_at_ = -1;
   if (state_.best_step == 0) {
-    if (const detail::ModelChoice newest = detail::newest_model(setup_); detail::is_finite(*newest.model))
+    if (const detail::ModelChoice newest = detail::newest_model(setup_); detail::is_finite(setup_.stepper->params()))
       ship(newest);
     else
       say("train: no model was written: some of its weights are not finite");
@@ -190,10 +187,8 @@ void Run::finish(bool stopped) {
 void Run::one_step() {
   if (request_.profile && steps_here_++ == kUnprofiled) start_profile();
   const double begin = seconds_now();
-  std::vector<PairBatch> batches;
   const int64_t epoch = setup_.loader->position().epoch;
-  for (int64_t n = 0; n < config_.train.accumulate; ++n) batches.push_back(setup_.loader->next());
-  const StepResult result = setup_.stepper->step(batches);
+  const StepResult result = setup_.stepper->step(setup_.next_batches());
   state_.steps = setup_.stepper->steps();
   state_.updates = setup_.stepper->optimiser().steps();
   state_.position = setup_.loader->position();
@@ -239,36 +234,36 @@ void Run::after_step(int64_t epoch) {
 // Whether this is the best so far.
 bool Run::validate_now() {
   state_.validated_step = state_.steps;
-  if (setup_.corpus.valid.size() == 0) {
+  if (setup_.task->facts().valid == 0) {
     ship(detail::newest_model(setup_));
     return false;
   }
-  const detail::ModelChoice choice = detail::better_model(setup_, kTranslated);
-  const Validation& v = choice.validation;
-  const bool best = state_.note_validation(v.loss);
+  const detail::ModelChoice choice = detail::better_model(setup_);
+  const Verdict& verdict = choice.verdict;
+  const double loss = verdict.watched();
+  const bool best = state_.note_validation(loss);
   if (best) ship(choice);
-  Metrics metrics{
-      {"valid/loss", v.loss}, {"valid/perplexity", v.perplexity}, {"valid/bleu", v.bleu}, {"valid/chrf", v.chrf}};
+  Metrics logged;
+  for (const auto& [name, value] : verdict.metrics) logged.emplace_back("valid/" + name, value);
   if (choice.other_loss) {
-    metrics.emplace_back("valid/loss_of_weights", choice.mean ? *choice.other_loss : v.loss);
-    metrics.emplace_back("valid/loss_of_mean", choice.mean ? v.loss : *choice.other_loss);
+    logged.emplace_back("valid/loss_of_weights", choice.mean() ? *choice.other_loss : loss);
+    logged.emplace_back("valid/loss_of_mean", choice.mean() ? loss : *choice.other_loss);
   }
-  log_->write(state_.steps, metrics);
+  log_->write(state_.steps, logged);
   if (request_.events.on_validation)
     request_.events.on_validation({.step = state_.steps,
-                                   .loss = v.loss,
-                                   .perplexity = v.perplexity,
-                                   .bleu = v.bleu,
-                                   .chrf = v.chrf,
+                                   .loss = loss,
+                                   .metrics = verdict.metrics,
+                                   .samples = verdict.samples,
                                    .best = best,
-                                   .mean = choice.mean,
+                                   .mean = choice.mean(),
                                    .other_loss = choice.other_loss});
   return best;
 }
 
 void Run::ship(const detail::ModelChoice& choice) {
-  save_transformer(model_path(), *choice.model, {.tokenizer = setup_.corpus.tokenizer});
-  state_.mean_shipped = choice.mean;
+  setup_.task->save(folder_);
+  state_.mean_shipped = choice.mean();
 }
 
 // Not while gradients are not finite: the checkpoints from before are the good ones.

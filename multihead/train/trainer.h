@@ -1,4 +1,4 @@
-// A training run, from a config to a model folder.
+// A training run of any task, from a config to a model folder.
 #pragma once
 
 #include <cstdint>

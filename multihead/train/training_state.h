@@ -4,22 +4,22 @@
 #include <cstdint>
 #include <string>
 
-#include "multihead/train/loader.h"
+#include "multihead/tasks/task.h"
 
 namespace mh::detail {
 
 struct TrainingState {
-  int64_t steps = 0;    // taken, those left out for gradients that were not finite included
+  int64_t steps = 0;    // taken, those skipped for gradients that were not finite included
   int64_t updates = 0;  // of the weights
-  Loader::Position position{};
+  Position position{};
   double best = 0;             // the best validation loss so far
   int64_t best_step = 0;       // 0: none yet
   int64_t worse = 0;           // validations since the best
   int64_t validated_step = 0;  // the last that was followed by one
   bool mean_shipped = false;   // the model that was written last is the running mean of the weights
   std::string config;          // resolved, as TOML
-  std::string data;            // Dataset::digest of the training pairs
-  std::string tokenizer;       // tokenizer_hash; empty in older checkpoints
+  std::string data;            // Task::digest of the training data
+  std::string tokenizer;       // Task::tokenizer; empty in older checkpoints
 
   // Notes the loss of a validation after `steps`; whether it is the best so far. One that is not finite never is.
   bool note_validation(double loss);

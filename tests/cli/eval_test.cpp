@@ -1,8 +1,10 @@
 // `multihead eval` as users run it.
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "multihead/metrics/bleu.h"
+#include "multihead/tasks/language_model.h"
 #include "tests/cli/run_program.h"
 #include "tests/generate/tiny_translator.h"
 #include "tests/harness/temporary_folder.h"
@@ -45,6 +47,35 @@ TEST_F(Eval, TranslationsAreScoredAgainstAllReferences) {
   EXPECT_EQ(json.at("sentences"), 2);
   EXPECT_EQ(json.at("bleu_signature").get<std::string>().substr(0, 10), "nrefs:var|");
   EXPECT_NE(first.out.find("BLEU 0"), std::string::npos) << first.out;
+}
+
+TEST_F(Eval, ALanguageModelIsScoredByItsPerplexity) {
+  put_text(folder_ / "text.txt", "the cat sat\non the mat\n");
+  const std::string model = folder_ / "lm";
+  std::filesystem::create_directories(model);
+  LanguageModelTask task({.task = {.kind = TaskKind::language_model},
+                          .model = {.vocabulary = 0,
+                                    .width = 16,
+                                    .heads = 2,
+                                    .feed_forward = 24,
+                                    .encoder_layers = 0,
+                                    .decoder_layers = 1,
+                                    .max_length = 16},
+                          .tokenizer = {.vocabulary = 270},
+                          .data = {.train = folder_ / "text.txt"}});
+  task.make_model(std::make_shared<ParamStore>());
+  task.begin(model);
+  task.save(model);
+  LanguageModelFolder loaded = load_language_model(model);
+  const TextScores scores = score_text(loaded, folder_ / "text.txt");
+  const std::string call = "eval " + in_quotes(model) + " " + in_quotes(folder_ / "text.txt");
+  const auto json = nlohmann::json::parse(run(call + " --json").out);
+  EXPECT_EQ(json.at("tokens"), scores.tokens);
+  EXPECT_EQ(json.at("words"), 6);
+  EXPECT_EQ(json.at("bytes"), 23);
+  for (const auto& [name, value] : scores.metrics()) EXPECT_NEAR(json.at(name).get<double>(), value, 1e-9) << name;
+  EXPECT_NE(run(call).out.find("2 lines, 6 words, "), std::string::npos);
+  EXPECT_EQ(run(call + " --output " + in_quotes(folder_ / "x"), true).code, 2);
 }
 
 TEST_F(Eval, SaysWhichLinesItSkipped) {

@@ -95,7 +95,7 @@ TEST_F(Train, CheckFindsWhatARunWouldFind) {
   put_text(folder_ / "train.tsv", "no tab\n");
   const Ran ran = train("--check");
   EXPECT_EQ(ran.code, 1);
-  expect_parts(ran, {"train.tsv:1: the line has 1 column; expected a sentence in column 2"});
+  expect_parts(ran, {"train.tsv:1: the line has 1 column; expected text in column 2"});
 }
 
 TEST_F(Train, SaysWhatWasLeftOut) {
@@ -103,7 +103,7 @@ TEST_F(Train, SaysWhatWasLeftOut) {
            text_of(folder_ / "train.tsv") + "\none\tein\xFFs\n" + std::string(1 << 20, 'x') + "\n");
   const Ran ran = train("--check");
   EXPECT_EQ(ran.code, 0);
-  expect_parts(ran, {"skipped 1 of 123 lines (line 121): an empty side", "(line 122): not UTF-8 at byte 4",
+  expect_parts(ran, {"skipped 1 of 123 lines (line 121): an empty side", "(line 122): not UTF-8 at byte 8",
                      "(line 123): more than 65536 bytes"});
 }
 

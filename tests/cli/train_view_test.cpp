@@ -14,13 +14,13 @@ TEST(TrainView, AStepTellsLossRateAndTimeLeft) {
 }
 
 TEST(TrainView, AValidationTellsWhatWasMeasured) {
-  EXPECT_EQ(validation_text({.step = 1000, .loss = 2, .perplexity = 7.389, .bleu = -1, .chrf = -1}),
+  EXPECT_EQ(validation_text({.step = 1000, .loss = 2, .metrics = {{"loss", 2}, {"perplexity", 7.389}, {"bleu", -1}, {"chrf", -1}}}),
             "step 1,000: validation loss 2.0000, perplexity 7.39");
-  EXPECT_EQ(validation_text({.step = 2, .loss = 1, .perplexity = 2.718, .bleu = 31.26, .chrf = 50, .best = true}),
+  EXPECT_EQ(validation_text({.step = 2, .loss = 1, .metrics = {{"loss", 1}, {"perplexity", 2.718}, {"bleu", 31.26}, {"chrf", 50}}, .best = true}),
             "step 2: validation loss 1.0000, perplexity 2.72, BLEU 31.3, chrF 50.0, the best so far");
-  EXPECT_EQ(validation_text({.step = 2, .loss = 1, .perplexity = 2.718, .bleu = -1, .mean = true, .other_loss = 1.5}),
+  EXPECT_EQ(validation_text({.step = 2, .loss = 1, .metrics = {{"loss", 1}, {"perplexity", 2.718}, {"bleu", -1}}, .mean = true, .other_loss = 1.5}),
             "step 2: validation loss 1.0000, perplexity 2.72; of the running mean (the weights have 1.5000)");
-  EXPECT_EQ(validation_text({.step = 2, .loss = 1, .perplexity = 2.718, .bleu = -1, .other_loss = 1.5}),
+  EXPECT_EQ(validation_text({.step = 2, .loss = 1, .metrics = {{"loss", 1}, {"perplexity", 2.718}, {"bleu", -1}}, .other_loss = 1.5}),
             "step 2: validation loss 1.0000, perplexity 2.72; of the weights (the running mean has 1.5000)");
 }
 
@@ -29,10 +29,7 @@ TEST(TrainView, TheSummaryTellsWhatIsAboutToHappen) {
   config.data.train = "pairs.tsv";
   config.train.output = "models/x";
   TrainStart start{.parameters = 7577088,
-                   .vocabulary = 8000,
-                   .train_pairs = 166663,
-                   .source_tokens = 1603490,
-                   .target_tokens = 1697829,
+                   .data = {.train = 166663, .tokens = 1697829, .source_tokens = 1603490, .vocabulary = 8000},
                    .steps = 8332};
   const std::string text = train_summary(config, start);
   for (const char* part :
@@ -40,7 +37,7 @@ TEST(TrainView, TheSummaryTellsWhatIsAboutToHappen) {
         "1,697,829 target", "pairs.tsv", "validation  none", "8,332, 20 epochs\n", "models/x/"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   start.first_step = 1000;
-  start.valid_pairs = 1240;
+  start.data.valid = 1240;
   config.data.valid = "valid.tsv";
   config.train.steps = 8332;
   const std::string resumed = train_summary(config, start);

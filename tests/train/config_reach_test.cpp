@@ -62,6 +62,7 @@ class ConfigReach : public SmallRun {
     return std::sqrt(sum);
   }
 
+  std::map<std::string, Reach> task_keys() const;
   std::map<std::string, Reach> model_keys() const;
   std::map<std::string, Reach> text_keys() const;
   std::map<std::string, Reach> data_keys() const;
@@ -84,14 +85,49 @@ Expect more_parameters(int64_t more) {
       [more](const Seen& before, const Seen& now) { EXPECT_EQ(now.start.parameters, before.start.parameters + more); };
 }
 void fewer_pairs(const Seen& before, const Seen& now) {
-  EXPECT_LT(now.start.train_pairs, before.start.train_pairs);
-  EXPECT_GT(now.start.train_pairs, 0);
+  EXPECT_LT(now.start.data.train, before.start.data.train);
+  EXPECT_GT(now.start.data.train, 0);
 }
 // Bias correction makes the first step the same; the second is not.
 void from_the_second_step(const Seen& before, const Seen& now) {
   EXPECT_EQ(now.loss(0), before.loss(0));
   EXPECT_NEAR(now.loss(1), before.loss(1), 1e-5);
   EXPECT_GT(std::abs(now.loss(3) - before.loss(3)), 1e-5);
+}
+
+// A TSV file is a text, too.
+std::map<std::string, Reach> ConfigReach::task_keys() const {
+  const auto text = [](TrainConfig& c) { c.task.kind = TaskKind::language_model; };
+  return {
+      {"task.kind",
+       {.value = std::string("language_model"),
+        .expect =
+            [](const Seen& before, const Seen& now) {
+              EXPECT_EQ(before.start.data.examples, "pairs");
+              EXPECT_EQ(now.start.data.examples, "windows");
+              EXPECT_LT(now.start.parameters, before.start.parameters);
+              EXPECT_GT(now.validations.at(0).value("bits_per_byte"), 0);
+              EXPECT_THAT(refusal_of([&] { now.validations.at(0).value("bleu"); }).sentence,
+                          testing::HasSubstr("no metric bleu"));
+            }}},
+      {"task.packed",
+       {.value = false,
+        .expect =
+            [](const Seen& before, const Seen& now) {
+              EXPECT_EQ(now.start.data.train, 200);  // lines
+              EXPECT_EQ(before.start.data.train, (before.start.data.tokens + 31) / 32);
+              EXPECT_EQ(now.start.data.tokens, before.start.data.tokens);
+            },
+        .prepare = text}},
+      {"task.samples",
+       {.value = int64_t{1},
+        .expect =
+            [](const Seen& before, const Seen& now) {
+              EXPECT_EQ(before.validations.at(0).samples.size(), 3U);
+              EXPECT_EQ(now.validations.at(0).samples.size(), 1U);
+            },
+        .prepare = text}},
+  };
 }
 
 // Widths are 16 and 24; a layer's attention has 4 · 16² + 4 · 16 parameters.
@@ -125,7 +161,7 @@ std::map<std::string, Reach> ConfigReach::model_keys() const {
       {"model.tied",
        {.value = false,
         .expect = [](const Seen& before,
-                     const Seen& now) { more_parameters(2 * before.start.vocabulary * 16)(before, now); }}},
+                     const Seen& now) { more_parameters(2 * before.start.data.vocabulary * 16)(before, now); }}},
       {"model.max_length", {.value = int64_t{5}, .expect = fewer_pairs, .prepare = short_model}},
   };
 }
@@ -141,8 +177,8 @@ std::map<std::string, Reach> ConfigReach::text_keys() const {
        {.value = int64_t{270},
         .expect =
             [](const Seen& before, const Seen& now) {
-              EXPECT_GT(before.start.vocabulary, 270);
-              EXPECT_EQ(now.start.vocabulary, 270);
+              EXPECT_GT(before.start.data.vocabulary, 270);
+              EXPECT_EQ(now.start.data.vocabulary, 270);
             }}},
       {"tokenizer.lowercase",
        {.value = true,
@@ -170,21 +206,21 @@ std::map<std::string, Reach> ConfigReach::data_keys() const {
   return {
       {"data.train",
        {.value = folder_ / "three.tsv",
-        .expect = [](const Seen&, const Seen& now) { EXPECT_EQ(now.start.train_pairs, 80); }}},
+        .expect = [](const Seen&, const Seen& now) { EXPECT_EQ(now.start.data.train, 80); }}},
       {"data.train_target",
        {.value = folder_ / "nulls.txt",
         .expect =
             [](const Seen& before, const Seen& now) {
               const auto each = static_cast<int64_t>(now.tokenizer().encode("null").size()) + 1;
-              EXPECT_EQ(now.start.target_tokens, now.start.train_pairs * each);
-              EXPECT_NE(now.start.target_tokens, before.start.target_tokens);
+              EXPECT_EQ(now.start.data.tokens, now.start.data.train * each);
+              EXPECT_NE(now.start.data.tokens, before.start.data.tokens);
             }}},
       {"data.valid",
        {.value = folder_ / "ten.tsv",
         .expect =
             [](const Seen& before, const Seen& now) {
-              EXPECT_EQ(before.start.valid_pairs, 20);
-              EXPECT_EQ(now.start.valid_pairs, 10);
+              EXPECT_EQ(before.start.data.valid, 20);
+              EXPECT_EQ(now.start.data.valid, 10);
             }}},
       {"data.valid_target",
        {.value = folder_ / "twenty.txt",
@@ -197,9 +233,9 @@ std::map<std::string, Reach> ConfigReach::data_keys() const {
        {.value = int64_t{7},
         .expect =
             [](const Seen& before, const Seen& now) {
-              EXPECT_EQ(before.start.valid_pairs, 0);
-              EXPECT_GE(now.start.valid_pairs, 7);
-              EXPECT_EQ(now.start.train_pairs, before.start.train_pairs - now.start.valid_pairs);
+              EXPECT_EQ(before.start.data.valid, 0);
+              EXPECT_GE(now.start.data.valid, 7);
+              EXPECT_EQ(now.start.data.train, before.start.data.train - now.start.data.valid);
               EXPECT_FALSE(now.validations.empty());
             },
         .prepare = [](TrainConfig& c) { c.data.valid.clear(); }}},
@@ -207,16 +243,16 @@ std::map<std::string, Reach> ConfigReach::data_keys() const {
        {.value = int64_t{3},
         .expect =
             [](const Seen& before, const Seen& now) {
-              EXPECT_GT(now.start.source_tokens, before.start.source_tokens);
-              EXPECT_LE(now.start.target_tokens, before.start.target_tokens);
+              EXPECT_GT(now.start.data.source_tokens, before.start.data.source_tokens);
+              EXPECT_LE(now.start.data.tokens, before.start.data.tokens);
             },
         .prepare = three_columns}},
       {"data.target_column",
        {.value = int64_t{3},
         .expect =
             [](const Seen& before, const Seen& now) {
-              EXPECT_GT(now.start.target_tokens, before.start.target_tokens);
-              EXPECT_LE(now.start.source_tokens, before.start.source_tokens);
+              EXPECT_GT(now.start.data.tokens, before.start.data.tokens);
+              EXPECT_LE(now.start.data.source_tokens, before.start.data.source_tokens);
             },
         .prepare = three_columns}},
       {"data.tokens_per_batch",
@@ -236,8 +272,8 @@ std::map<std::string, Reach> ConfigReach::data_keys() const {
                 for (const int64_t each : all) out += each;
                 return out;
               };
-              EXPECT_EQ(sum(now.tokens()), now.start.target_tokens);
-              EXPECT_EQ(sum(before.tokens()), now.start.target_tokens);
+              EXPECT_EQ(sum(now.tokens()), now.start.data.tokens);
+              EXPECT_EQ(sum(before.tokens()), now.start.data.tokens);
               EXPECT_NE(now.tokens(), before.tokens());
             },
         .prepare = an_epoch}},
@@ -436,6 +472,7 @@ void ConfigReach::walk(const std::string& section, const std::map<std::string, R
   EXPECT_EQ(met.size(), reaches.size()) << "an entry for a key that does not exist";
 }
 
+TEST_F(ConfigReach, OfTheTask) { walk("task", task_keys()); }
 TEST_F(ConfigReach, OfTheModel) { walk("model", model_keys()); }
 TEST_F(ConfigReach, OfTheTokenizer) { walk("tokenizer", text_keys()); }
 TEST_F(ConfigReach, OfTheData) { walk("data", data_keys()); }
@@ -444,7 +481,7 @@ TEST_F(ConfigReach, OfTheRun) { walk("train", train_keys()); }
 
 TEST_F(ConfigReach, EverySectionIsWalked) {
   for (const detail::ConfigKey& key : detail::config_keys()) {
-    EXPECT_THAT(key.section, testing::AnyOf("model", "tokenizer", "data", "optimizer", "train"));
+    EXPECT_THAT(key.section, testing::AnyOf("task", "model", "tokenizer", "data", "optimizer", "train"));
     TrainConfig c = base();
     if (key.path() != "model.kind") continue;
     EXPECT_FALSE(key.take(c, detail::ConfigValue("recurrent")));  // there is one kind

@@ -40,13 +40,13 @@ TEST(ConfigRefusals, UnknownKeysComeWithLineAndNearestName) {
 TEST(ConfigRefusals, KeysOutsideSectionsAreToldWhereTheyBelong) {
   EXPECT_EQ(of_text("seed = 1\n"), "a.toml:1: there is no key seed; did you mean train.seed?");
   EXPECT_EQ(of_text("q = 1\n"),
-            "a.toml:1: there is no key q; the sections are model, tokenizer, data, optimizer, train");
+            "a.toml:1: there is no key q; the sections are task, model, tokenizer, data, optimizer, train");
 }
 
 TEST(ConfigRefusals, UnknownSections) {
   EXPECT_EQ(of_text("\n[modle]\n"), "a.toml:2: there is no section [modle]; did you mean [model]?");
   EXPECT_EQ(of_text("[zzz]\n"),
-            "a.toml:1: there is no section [zzz]; the sections are model, tokenizer, data, optimizer, train");
+            "a.toml:1: there is no section [zzz]; the sections are task, model, tokenizer, data, optimizer, train");
   EXPECT_EQ(of_text("[[model]]\nwidth = 1\n"), "a.toml:1: model is an array; expected a section [model]");
   EXPECT_EQ(of_text("model = 1\n"), "a.toml:1: model is 1; expected a section [model]");
 }

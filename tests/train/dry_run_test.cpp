@@ -37,15 +37,15 @@ TEST_F(DryRuns, TakesTheFirstStepAndWritesNothing) {
   TrainStart start;
   const DryRun dry =
       dry_run({.config = config_, .events = {.on_start = [&](const TrainStart& known) { start = known; }}});
-  EXPECT_EQ(dry.start.train_pairs, 60);
-  EXPECT_EQ(dry.start.valid_pairs, 1);
-  EXPECT_GT(dry.start.target_tokens, 60 * 4);
+  EXPECT_EQ(dry.start.data.train, 60);
+  EXPECT_EQ(dry.start.data.valid, 1);
+  EXPECT_GT(dry.start.data.tokens, 60 * 4);
   EXPECT_EQ(dry.start.first_step, 0);
-  EXPECT_GE(dry.start.steps, 3 * dry.start.target_tokens / 100);
+  EXPECT_GE(dry.start.steps, 3 * dry.start.data.tokens / 100);
   EXPECT_EQ(start.parameters, dry.start.parameters);
-  EXPECT_GE(dry.start.parameters, dry.start.vocabulary * 32);
+  EXPECT_GE(dry.start.parameters, dry.start.data.vocabulary * 32);
   // Fresh weights know nothing: the loss is near that of guessing, give or take what the first logits scatter.
-  EXPECT_NEAR(dry.loss, std::log(static_cast<double>(dry.start.vocabulary)), 2);
+  EXPECT_NEAR(dry.loss, std::log(static_cast<double>(dry.start.data.vocabulary)), 2);
   EXPECT_EQ(folder_.files(), 2U);
 }
 
@@ -60,7 +60,7 @@ TEST_F(DryRuns, CountsStepsOfSeveralBatches) {
 TEST_F(DryRuns, RefusesWhatARunRefuses) {
   config_.train.accumulate = 1000;
   EXPECT_EQ(refusal_of([&] { dry_run({.config = config_}); }).sentence,
-            "train: the pairs make no whole step; expected more of them, or train.accumulate below 1000");
+            "train: the data make no whole step; expected more of them, or train.accumulate below 1000");
   config_.train.accumulate = 1;
   std::filesystem::create_directories(folder_ / "out/checkpoints");
   write_checkpoint(folder_ / "out/checkpoints/step-00000001.safetensors", {.step = 1, .tensors = {}, .state = ""});

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "multihead/train/stepper.h"
+#include "multihead/tasks/causal_model.h"
 #include "tests/harness/refusal.h"
 
 namespace mh::detail {
@@ -43,6 +43,8 @@ TEST(MemoryNeed, CountsTheParametersOfEveryKindOfModel) {
           c.tied = tied;
           c.norm = norm;
           EXPECT_EQ(parameter_count(c), made(c));
+          EXPECT_EQ(parameter_count(c, TaskKind::language_model),
+                    CausalModel(c, std::make_shared<ParamStore>()).params().count());
         }
       }
     }

@@ -3,14 +3,14 @@
 
 #include <cmath>
 
-#include "multihead/train/stepper.h"
+#include "tests/tasks/pair_stepper.h"
 
 namespace mh {
 namespace {
 
 // A learning rate of 0: every step sees the same weights, and losses differ by dropout alone.
-StepperOptions still(float dropout) {
-  StepperOptions options{.schedule = {.kind = ScheduleKind::constant, .rate = 0, .warmup = 0, .steps = 10}};
+PairStepperOptions still(float dropout) {
+  PairStepperOptions options{.schedule = {.kind = ScheduleKind::constant, .rate = 0, .warmup = 0, .steps = 10}};
   options.model = {.vocabulary = 16,
                    .width = 16,
                    .heads = 2,
@@ -28,10 +28,10 @@ PairBatch one_batch(const TransformerConfig& config) {
 }
 
 TEST(MicroBatches, EachDrawsItsOwnDropout) {
-  const StepperOptions options = still(0.3F);
+  const PairStepperOptions options = still(0.3F);
   const PairBatch batch = one_batch(options.model);
-  const double alone = Stepper(options).step({batch}).loss, two = Stepper(options).step({batch, batch}).loss,
-               three = Stepper(options).step({batch, batch, batch}).loss;
+  const double alone = PairStepper(options).step({batch}).loss, two = PairStepper(options).step({batch, batch}).loss,
+               three = PairStepper(options).step({batch, batch, batch}).loss;
   // The first of several draws what it draws alone.
   const double second = 2 * two - alone, third = 3 * three - 2 * two;
   EXPECT_GT(std::abs(second - alone), 1e-3);
@@ -40,17 +40,17 @@ TEST(MicroBatches, EachDrawsItsOwnDropout) {
 }
 
 TEST(MicroBatches, EachStepDrawsItsOwnDropout) {
-  const StepperOptions options = still(0.3F);
+  const PairStepperOptions options = still(0.3F);
   const PairBatch batch = one_batch(options.model);
-  Stepper stepper(options);
+  PairStepper stepper(options);
   const double first = stepper.step({batch}).loss, second = stepper.step({batch}).loss;
   EXPECT_GT(std::abs(first - second), 1e-3);
 }
 
 TEST(MicroBatches, WithoutDropoutTheSameBatchTwiceIsOne) {
-  const StepperOptions options = still(0);
+  const PairStepperOptions options = still(0);
   const PairBatch batch = one_batch(options.model);
-  const StepResult once = Stepper(options).step({batch}), twice = Stepper(options).step({batch, batch});
+  const StepResult once = PairStepper(options).step({batch}), twice = PairStepper(options).step({batch, batch});
   EXPECT_NEAR(twice.loss, once.loss, 1e-6);
   EXPECT_NEAR(twice.nll, once.nll, 1e-6);
   EXPECT_NEAR(twice.norm, once.norm, 1e-5 * once.norm);

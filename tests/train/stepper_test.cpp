@@ -7,12 +7,13 @@
 
 #include "multihead/base/parallel.h"
 #include "multihead/base/random.h"
+#include "tests/tasks/pair_stepper.h"
 
 namespace mh {
 namespace {
 
-StepperOptions tiny(DType compute = DType::f32, float dropout = 0.1F) {
-  StepperOptions options{.optimiser = {.clip = 1, .mean = 0.99},
+PairStepperOptions tiny(DType compute = DType::f32, float dropout = 0.1F) {
+  PairStepperOptions options{.optimiser = {.clip = 1, .mean = 0.99},
                          .schedule = {.rate = 3e-3, .warmup = 10, .steps = 200},
                          .compute = compute};
   options.model = {.vocabulary = 24,
@@ -48,7 +49,7 @@ PairBatch batch_at(int64_t step, const TransformerConfig& config) {
   return batch_of(pairs, 0, pairs.size(), config);
 }
 
-void expect_same_state(const Stepper& a, const Stepper& b) {
+void expect_same_state(const PairStepper& a, const PairStepper& b) {
   const NamedTensors x = a.state(), y = b.state();
   ASSERT_EQ(x.size(), y.size());
   for (const auto& [name, tensor] : x) {
@@ -61,8 +62,8 @@ void expect_same_state(const Stepper& a, const Stepper& b) {
 class Precision : public testing::TestWithParam<DType> {};
 
 TEST_P(Precision, LossFalls) {
-  const StepperOptions options = tiny(GetParam(), 0);
-  Stepper stepper(options);
+  const PairStepperOptions options = tiny(GetParam(), 0);
+  PairStepper stepper(options);
   double first = 0, last = 0;
   for (int64_t step = 0; step < 150; ++step) {
     const StepResult result = stepper.step({batch_at(step, options.model)});
@@ -76,13 +77,13 @@ TEST_P(Precision, LossFalls) {
 
 TEST_P(Precision, StepsDoNotDependOnThreads) {
   const int before = threads();
-  const StepperOptions options = tiny(GetParam());
+  const PairStepperOptions options = tiny(GetParam());
   set_threads(1);
-  Stepper one(options);
+  PairStepper one(options);
   for (int64_t step = 0; step < 4; ++step) one.step({batch_at(step, options.model)});
   for (const int count : {2, 7}) {
     set_threads(count);
-    Stepper many(options);
+    PairStepper many(options);
     for (int64_t step = 0; step < 4; ++step) many.step({batch_at(step, options.model)});
     expect_same_state(one, many);
   }
@@ -90,8 +91,8 @@ TEST_P(Precision, StepsDoNotDependOnThreads) {
 }
 
 TEST_P(Precision, GoesOnFromASavedStateBitForBit) {
-  const StepperOptions options = tiny(GetParam());
-  Stepper whole(options), part(options), rest(options);
+  const PairStepperOptions options = tiny(GetParam());
+  PairStepper whole(options), part(options), rest(options);
   for (int64_t step = 0; step < 6; ++step) whole.step({batch_at(step, options.model)});
   for (int64_t step = 0; step < 3; ++step) part.step({batch_at(step, options.model)});
   NamedTensors saved;
@@ -104,9 +105,9 @@ TEST_P(Precision, GoesOnFromASavedStateBitForBit) {
 INSTANTIATE_TEST_SUITE_P(Each, Precision, testing::Values(DType::f32, DType::bf16));
 
 TEST(Stepper, SeveralBatchesCountAsOne) {
-  const StepperOptions options = tiny(DType::f32, 0);
+  const PairStepperOptions options = tiny(DType::f32, 0);
   const std::vector<SentencePair> pairs = reversals(1, 12);
-  Stepper one(options), several(options);
+  PairStepper one(options), several(options);
   const StepResult a = one.step({batch_of(pairs, 0, 12, options.model)});
   const StepResult b = several.step({batch_of(pairs, 0, 3, options.model), batch_of(pairs, 3, 12, options.model)});
   EXPECT_NEAR(a.loss, b.loss, 1e-5);
@@ -115,9 +116,9 @@ TEST(Stepper, SeveralBatchesCountAsOne) {
 }
 
 TEST(Stepper, DropoutDrawsAnewEveryStep) {
-  StepperOptions options = tiny(DType::f32, 0.5F);
+  PairStepperOptions options = tiny(DType::f32, 0.5F);
   options.schedule.rate = 0;
-  Stepper stepper(options);
+  PairStepper stepper(options);
   const PairBatch batch = batch_at(0, options.model);
   const double first = stepper.step({batch}).loss, second = stepper.step({batch}).loss;
   EXPECT_NE(first, second);

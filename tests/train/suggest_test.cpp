@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "multihead/train/dataset.h"
+#include "multihead/tasks/dataset.h"
 #include "tests/harness/refusal.h"
 #include "tests/harness/temporary_folder.h"
 
@@ -113,6 +113,10 @@ TEST_F(Suggest, SaysWhereNothingWasMeasured) {
 TEST_F(Suggest, RefusesWhatTrainingWould) {
   EXPECT_TRUE(refusal_of([&] { suggest(TrainConfig{.data = {.train = folder_ / "none.tsv"}}); }).says("none.tsv"));
   EXPECT_TRUE(refusal_of([&] { suggest(given(10), {"data.valid=x", "data.hold_out=3"}); }).says("data.hold_out is 3"));
+}
+
+TEST_F(Suggest, KnowsSentencePairsAlone) {
+  EXPECT_TRUE(refusal_of([&] { suggest(given(10), {"task.kind=language_model"}); }).says("measured with sentence pairs"));
 }
 
 }  // namespace

@@ -47,8 +47,8 @@ TEST_F(TrainerTest, LeavesAModelFolder) {
   };
   request.events.on_validation = [&](const TrainValidation& v) {
     ++validations;
-    EXPECT_GT(v.perplexity, 1);
-    EXPECT_GE(v.bleu, 0);
+    EXPECT_GT(v.value("perplexity"), 1);
+    EXPECT_GE(v.value("bleu"), 0);
   };
   request.events.on_checkpoint = [&](const std::string& path) { saved = path; };
   const TrainOutcome outcome = train(request);
@@ -91,14 +91,14 @@ TEST_F(TrainerTest, ARunThatGoesOnWithOtherPairsSaysSo) {
   TrainRequest request{.config = config("run", 3), .resume = true};
   request.events.on_message = [&](const std::string& text) { said.push_back(text); };
   train(request);
-  EXPECT_THAT(said, testing::Each(testing::Not(testing::HasSubstr("does not hold the pairs"))));
+  EXPECT_THAT(said, testing::Each(testing::Not(testing::HasSubstr("does not hold the data"))));
 
   // The same lines in another order: as many pairs and tokens as before.
   const std::string text = text_of(folder_ / "train.tsv");
   const size_t first = text.find('\n') + 1;
   std::ofstream(folder_ / "train.tsv") << text.substr(first) << text.substr(0, first);
   train(request);
-  EXPECT_THAT(said, testing::Contains(testing::HasSubstr("train.tsv does not hold the pairs that the run began with")));
+  EXPECT_THAT(said, testing::Contains(testing::HasSubstr("train.tsv does not hold the data that the run began with")));
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -1,5 +1,5 @@
 // Text as every verb reads it.
-#include "multihead/train/text_file.h"
+#include "multihead/tasks/text_file.h"
 
 #include "multihead/base/error.h"
 #include "multihead/base/printable.h"

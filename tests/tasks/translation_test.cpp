@@ -1,13 +1,13 @@
 // Validation against its definition: every token's probability taken alone.
-#include "multihead/train/validation.h"
+#include "multihead/tasks/translation.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "multihead/train/stepper.h"
 #include "tests/generate/tiny_model.h"
 #include "tests/harness/temporary_folder.h"
+#include "tests/tasks/pair_stepper.h"
 
 namespace mh {
 namespace {
@@ -38,6 +38,10 @@ class Validations : public testing::Test {
     return sum / static_cast<double>(tokens);
   }
 
+  Corpus corpus(const PairText& text, const Dataset& data) const {
+    return {.tokenizer = tokenizer_, .train = {}, .valid = data, .valid_text = text};
+  }
+
   TemporaryFolder folder_;
   PairText text_;
   Tokenizer tokenizer_;
@@ -48,7 +52,7 @@ TEST_F(Validations, TheLossIsTheMeanOverAllTokensHoweverTheyAreBatched) {
   Transformer model = test::tiny_model(tokenizer_.size());
   const double wanted = by_definition(model);
   for (const int64_t tokens : {1, 9, 4096}) {
-    const Validation v = validate(model, tokenizer_, text_, data_, {.tokens_per_batch = tokens});
+    const TranslationScores v = score_translation(model, corpus(text_, data_), {.tokens_per_batch = tokens});
     EXPECT_NEAR(v.loss, wanted, 1e-5 * wanted) << tokens;  // a hundred roundings of f32
     EXPECT_EQ(v.perplexity, std::exp(v.loss));
     EXPECT_EQ(v.bleu, -1);
@@ -59,7 +63,7 @@ TEST_F(Validations, TheLossIsTheMeanOverAllTokensHoweverTheyAreBatched) {
 TEST_F(Validations, AModelThatGivesNaNIsNotTranslatedWith) {
   Transformer model = test::tiny_model(tokenizer_.size());
   for (const auto& param : model.params().all()) param->value.data<float>()[0] = NAN;
-  const Validation v = validate(model, tokenizer_, text_, data_, {.sentences = 2});
+  const TranslationScores v = score_translation(model, corpus(text_, data_), {.sentences = 2});
   EXPECT_TRUE(std::isnan(v.loss));
   EXPECT_EQ(v.bleu, -1);
 }
@@ -80,8 +84,8 @@ class LearnedByHeart : public Validations {
     for (int n = 0; n < 400 && nll > 0.02; ++n) nll = stepper_.step({batch}).nll;
     EXPECT_LT(nll, 0.05);
   }
-  StepperOptions options() const {
-    StepperOptions out{.schedule = {.kind = ScheduleKind::constant, .rate = 3e-3, .warmup = 5}, .smoothing = 0};
+  PairStepperOptions options() const {
+    PairStepperOptions out{.schedule = {.kind = ScheduleKind::constant, .rate = 3e-3, .warmup = 5}, .smoothing = 0};
     out.model = {.vocabulary = tokenizer_.size(),
                  .width = 32,
                  .heads = 2,
@@ -92,13 +96,13 @@ class LearnedByHeart : public Validations {
                  .max_length = 64};
     return out;
   }
-  Validation judged_by(const std::string& text, int64_t max_length = 40, int64_t sentences = 100) {
+  TranslationScores judged_by(const std::string& text, int64_t max_length = 40, int64_t sentences = 100) {
     put_text(folder_ / "judge.tsv", text);
     const PairText pairs({.source = folder_ / "judge.tsv"});
-    return validate(stepper_.model(), tokenizer_, pairs, Dataset(pairs, tokenizer_, max_length),
-                    {.sentences = sentences});
+    return score_translation(stepper_.model(), corpus(pairs, Dataset(pairs, tokenizer_, max_length)),
+                             {.sentences = sentences});
   }
-  Stepper stepper_;
+  PairStepper stepper_;
 };
 
 TEST_F(LearnedByHeart, TranslationsAreScoredAgainstTheirOwnReferences) {
@@ -106,7 +110,7 @@ TEST_F(LearnedByHeart, TranslationsAreScoredAgainstTheirOwnReferences) {
   EXPECT_NEAR(judged_by(four).bleu, 100, 1e-9);
   EXPECT_NEAR(judged_by(four).chrf, 100, 1e-9);
   // Pairs that are dropped for their length shift nothing.
-  const Validation v = judged_by("cat" + word + word + "\tder Hund\n" + four, 20);
+  const TranslationScores v = judged_by("cat" + word + word + "\tder Hund\n" + four, 20);
   EXPECT_NEAR(v.bleu, 100, 1e-9);
   EXPECT_NEAR(v.chrf, 100, 1e-9);
   EXPECT_LT(v.loss, 0.1);
@@ -115,7 +119,7 @@ TEST_F(LearnedByHeart, TranslationsAreScoredAgainstTheirOwnReferences) {
 // One word of nine differs: 8 of 9 words, 3 of 5 pairs, 0 of 2 triples (smoothed to 1/4), 0 of 1 quadruple (1/4) match;
 // as long as the references. chrF by its formula over the characters, in Python.
 TEST_F(LearnedByHeart, ScoresAreThoseOfTheFormulas) {
-  const Validation v = judged_by("the cat\tdie Katze\na dog\tein Hund\nthe dog sat\tder Hund lag da\ncat\tKatze\n");
+  const TranslationScores v = judged_by("the cat\tdie Katze\na dog\tein Hund\nthe dog sat\tder Hund lag da\ncat\tKatze\n");
   EXPECT_NEAR(v.bleu, std::pow(100 * 8 / 9.0 * 60 * 25 * 25, 0.25), 1e-6);
   EXPECT_NEAR(v.chrf, 76.05685393704738, 1e-6);
 }

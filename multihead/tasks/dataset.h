@@ -68,8 +68,8 @@ class PairText {
     std::string_view source, target;
     int64_t line;
   };
-  // Takes the next line, or counts why not.
-  void add(std::string_view source, std::string_view target, int64_t bytes);
+  void add(std::string_view source, std::string_view target);
+  bool skips_line(bool blank, int64_t bytes);
   void read_tsv(const PairFiles& files);
   void read_two(const PairFiles& files);
   std::string_view open(const std::string& path);

@@ -1,5 +1,5 @@
 // From the files a config names to the data of a run.
-#include "multihead/train/corpus.h"
+#include "multihead/tasks/corpus.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,6 @@ class Corpora : public testing::Test {
     for (int i = 0; i < 50; ++i) text += "the house is small\tdas Haus ist klein\n";
     config_.data.train = file("train.tsv", text + "\n");
     config_.tokenizer.vocabulary = 300;
-    config_.train.output = folder_ / "out";
   }
   std::string file(const std::string& name, const std::string& text) const {
     put_text(folder_ / name, text);
@@ -27,15 +26,15 @@ class Corpora : public testing::Test {
   }
 
   TemporaryFolder folder_;
-  TrainConfig config_;
+  TaskSetup config_;
 };
 
 TEST_F(Corpora, LearnATokenizerFromBothSides) {
   std::vector<std::string> messages;
   int64_t last = 0;
-  const Corpus data =
-      read_corpus(config_, {.on_message = [&](const std::string& text) { messages.push_back(text); },
-                            .on_wait = [&](const std::string&, int64_t done, int64_t) { last = done; }});
+  config_.events = {.on_message = [&](const std::string& text) { messages.push_back(text); },
+                    .on_wait = [&](const std::string&, int64_t done, int64_t) { last = done; }};
+  const Corpus data = read_corpus(config_);
   EXPECT_EQ(data.train.size(), 50);
   EXPECT_EQ(data.valid.size(), 0);
   EXPECT_TRUE(data.tokenizer.id("\xC4\xA0house").has_value());
@@ -74,7 +73,8 @@ TEST_F(Corpora, TakeTheTokenizerOfTheCallBeforeTheConfigs) {
   const Tokenizer tokenizer = train_bpe({"das das Haus Haus"}, {.vocabulary = 270});
   config_.tokenizer.path = folder_ / "none.json";
   tokenizer.save(folder_ / "tokenizer.json");
-  EXPECT_EQ(read_corpus(config_, {}, folder_ / "tokenizer.json").tokenizer.json(), tokenizer.json());
+  config_.tokenizer_file = folder_ / "tokenizer.json";
+  EXPECT_EQ(read_corpus(config_).tokenizer.json(), tokenizer.json());
 }
 
 TEST_F(Corpora, ObeyTheSettingsOfTheTokenizer) {

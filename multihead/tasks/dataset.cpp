@@ -1,12 +1,13 @@
 // From files to pairs of text, and from those to token ids.
-#include "multihead/train/dataset.h"
+#include "multihead/tasks/dataset.h"
 
 #include <algorithm>
 
 #include "multihead/base/error.h"
 #include "multihead/base/parallel.h"
 #include "multihead/io/hash.h"
-#include "multihead/train/text_file.h"
+#include "multihead/tasks/text_file.h"
+#include "multihead/tasks/tsv_file.h"
 
 namespace mh {
 
@@ -22,18 +23,6 @@ bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\v\f"
 
 void count(PairReport::Rule& rule, int64_t line) {
   if (rule.count++ == 0) rule.first_line = line;
-}
-
-// Columns are counted from 1.
-std::string_view column_of(const PairReport& report, std::string_view line, int64_t column) {
-  std::string_view rest = line;
-  for (int64_t i = 1; i < column; ++i) {
-    const size_t tab = rest.find('\t');
-    check(tab != std::string_view::npos, "{}:{}: the line has {} column{}; expected a sentence in column {}",
-          report.name, report.lines, i, i == 1 ? "" : "s", column);
-    rest.remove_prefix(tab + 1);
-  }
-  return rest.substr(0, rest.find('\t'));
 }
 
 // FNV-1a, and the mixing of MurmurHash3's end: texts that differ in their last byte lie far apart.
@@ -105,12 +94,16 @@ PairText PairText::hold_out(int64_t pairs) {
   return out;
 }
 
-void PairText::add(std::string_view source, std::string_view target, int64_t bytes) {
-  if (bytes > kLongestLine) return count(report_.long_line, report_.lines);
-  if (is_blank(source) || is_blank(target)) return count(report_.empty, report_.lines);
-  if (report_.broken.skips(source, report_.lines) || report_.broken.skips(target, report_.lines)) return;
+void PairText::add(std::string_view source, std::string_view target) {
   pairs_.push_back({source, target, report_.lines});
   ++report_.kept;
+}
+
+// By the rules that need no column. `bytes`: of the longer line.
+bool PairText::skips_line(bool blank, int64_t bytes) {
+  if (bytes > kLongestLine) return count(report_.long_line, report_.lines), true;
+  if (blank) return count(report_.empty, report_.lines), true;
+  return false;
 }
 
 void PairText::read_tsv(const PairFiles& files) {
@@ -119,15 +112,20 @@ void PairText::read_tsv(const PairFiles& files) {
   report_.name = files.source;
   report_.source_column = files.source_column;
   report_.target_column = files.target_column;
-  const auto columns = std::max(files.source_column, files.target_column);
-  for (std::string_view text = open(files.source); !text.empty();) {
-    const std::string_view line = next_line(text);
+  const int64_t columns[] = {files.source_column, files.target_column};
+  const auto last = std::max(files.source_column, files.target_column);
+  TsvFile file(files.source);
+  files_.push_back(file.keeper());
+  while (file.next()) {
+    const std::string_view line = file.line();
     ++report_.lines;
-    // No columns are looked for in a line that is skipped anyway.
-    const bool skipped = is_blank(line) || static_cast<int64_t>(line.size()) > kLongestLine;
-    if (!skipped && std::count(line.begin(), line.end(), '\t') >= columns) count(report_.extra_columns, report_.lines);
-    add(skipped ? "" : column_of(report_, line, files.source_column),
-        skipped ? "" : column_of(report_, line, files.target_column), static_cast<int64_t>(line.size()));
+    if (skips_line(is_blank(line), static_cast<int64_t>(line.size()))) continue;
+    if (std::count(line.begin(), line.end(), '\t') >= last) count(report_.extra_columns, report_.lines);
+    const bool whole = file.split(columns);
+    report_.broken = file.broken();
+    if (!whole) continue;
+    const std::string_view source = file.fields()[0], target = file.fields()[1];
+    if (!skips_line(is_blank(source) || is_blank(target), 0)) add(source, target);
   }
 }
 
@@ -140,7 +138,11 @@ void PairText::read_two(const PairFiles& files) {
   while (!sources.empty() && !targets.empty()) {
     const std::string_view source = next_line(sources), target = next_line(targets);
     ++report_.lines;
-    add(source, target, static_cast<int64_t>(std::max(source.size(), target.size())));
+    if (skips_line(is_blank(source) || is_blank(target),
+                   static_cast<int64_t>(std::max(source.size(), target.size()))))
+      continue;
+    if (!report_.broken.skips(source, report_.lines) && !report_.broken.skips(target, report_.lines))
+      add(source, target);
   }
 }
 

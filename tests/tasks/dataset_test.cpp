@@ -1,5 +1,5 @@
 // Reading pairs: one rule for every defect, and none of them silent.
-#include "multihead/train/dataset.h"
+#include "multihead/tasks/dataset.h"
 
 #include <gtest/gtest.h>
 
@@ -93,7 +93,7 @@ TEST_F(Pairs, ALineThatIsNotUtf8IsSkippedAndCounted) {
   expect_pair(text, 1, "three", "drei");
   EXPECT_EQ(
       sentences(text.report()),
-      Sentences{"a.tsv: skipped 2 of 4 lines (the first is line 2): not UTF-8 at byte 3; a file in another encoding "
+      Sentences{"a.tsv: skipped 2 of 4 lines (the first is line 2): not UTF-8 at byte 7; a file in another encoding "
                 "is converted by iconv -f WINDOWS-1252 -t UTF-8"});
 }
 
@@ -180,9 +180,9 @@ TEST_F(Pairs, AFileWithoutAPairIsRefusedWithTheReasons) {
 
 TEST_F(Pairs, AMissingColumnIsRefusedWithTheLine) {
   EXPECT_EQ(refusal([&] { read("one\teins\ntwo\n"); }),
-            "a.tsv:2: the line has 1 column; expected a sentence in column 2");
+            "a.tsv:2: the line has 1 column; expected text in column 2");
   EXPECT_EQ(refusal([&] { read("one\teins\n", 1, 4); }),
-            "a.tsv:1: the line has 2 columns; expected a sentence in column 4");
+            "a.tsv:1: the line has 2 columns; expected text in column 4");
   EXPECT_EQ(refusal([&] { read("one\teins\n", 0, 1); }), "pairs: columns 0 and 1; expected 1 or more");
 }
 

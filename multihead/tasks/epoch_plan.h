@@ -1,21 +1,20 @@
-// The order of one epoch: which pairs make which batch.
+// The order of one epoch: which examples make which batch.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "multihead/train/loader.h"
+#include "multihead/tasks/batches.h"
 
 namespace mh::detail {
 
-// It follows from the lengths of the pairs, the options and the epoch alone.
 class EpochPlan {
  public:
-  EpochPlan(const Dataset& data, const LoaderOptions& options, int64_t epoch);
+  EpochPlan(std::span<const ExampleLength> lengths, const OrderOptions& options, int64_t epoch);
 
   int64_t batches() const { return static_cast<int64_t>(batches_.size()); }
-  // Numbers of pairs.
+  // Numbers of examples.
   std::span<const int64_t> batch(int64_t index) const {
     const Range& range = batches_[static_cast<size_t>(index)];
     return std::span(order_).subspan(range.begin, range.end - range.begin);

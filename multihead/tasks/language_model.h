@@ -1,0 +1,73 @@
+// Language modelling as a task: a text in, the next token predicted, perplexity and bits per byte.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "multihead/tasks/causal_model.h"
+#include "multihead/tasks/plain_text.h"
+#include "multihead/tasks/task.h"
+#include "multihead/tasks/task_setup.h"
+
+namespace mh {
+
+// How well a model predicts a text: -Σ log p over its tokens, the line ends </s> included.
+struct TextScores {
+  double nats = 0;
+  int64_t tokens = 0, words = 0, bytes = 0, lines = 0;
+
+  double loss() const { return nats / static_cast<double>(tokens); }
+  // {"loss", "perplexity", "perplexity_per_word", "bits_per_byte"}, as metrics/perplexity.h has them.
+  Metrics metrics() const;
+};
+
+// A language model in a folder: model.safetensors and tokenizer.json.
+struct LanguageModelFolder {
+  Tokenizer tokenizer;
+  CausalModel model;
+};
+
+// Whether FOLDER/model.safetensors is there and is a language model.
+bool is_language_model(const std::string& folder);
+
+// Throws: as Tokenizer::load and read_safetensors; io where it is another kind of model; invalid_argument where weights
+// are missing, have another shape or have no use, or the tokenizer is not the model's.
+LanguageModelFolder load_language_model(const std::string& folder);
+
+struct TextScoreOptions {
+  bool packed = true;  // windows run across lines; else every line is predicted alone
+  int64_t tokens_per_batch = 4096;
+  DType compute = DType::f32;
+};
+// Lays the model's weights out for inference. Throws: as PlainText.
+TextScores score_text(LanguageModelFolder& model, const std::string& path, const TextScoreOptions& options = {});
+
+class LanguageModelTask : public Task {
+ public:
+  // Reads the data. Throws: as PlainText, settle_tokenizer and BatchOrder.
+  explicit LanguageModelTask(const TaskSetup& setup);
+
+  TaskFacts facts() const override;
+  std::string digest() const override { return train_.digest(); }
+  std::string tokenizer() const override;
+  int64_t batches(int64_t epochs) const override { return order_->in_epochs(epochs); }
+  std::unique_ptr<Batch> batch(const Position& at) const override;
+  Position after(const Position& at) const override { return order_->after(at); }
+  void make_model(std::shared_ptr<ParamStore> store) override;
+  CrossEntropy loss(const Batch& batch, Pass& pass) const override;
+  Verdict validate(const ValidateOptions& options) override;
+  void begin(const std::string& folder) const override;
+  void save(const std::string& folder) const override;
+
+ private:
+  const TaskSetup setup_;
+  Tokenizer tokenizer_;
+  TextWindows train_, valid_;
+  TextScores valid_sizes_;  // without nats
+  std::optional<BatchOrder> order_;
+  std::optional<CausalModel> model_;
+};
+
+}  // namespace mh

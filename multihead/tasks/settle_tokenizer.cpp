@@ -1,0 +1,43 @@
+// Loading or learning a tokenizer, and whether it fits the model.
+#include "multihead/tasks/settle_tokenizer.h"
+
+#include "multihead/base/error.h"
+
+namespace mh::detail {
+
+namespace {
+
+Tokenizer learn(const TaskSetup& setup, const std::vector<std::string>& lines) {
+  const TokenizerConfig& config = setup.tokenizer;
+  BpeOptions options{.vocabulary = static_cast<int32_t>(config.vocabulary),
+                     .lowercase = config.lowercase,
+                     .normalisation = config.normalise};
+  if (const auto& on_wait = setup.events.on_wait)
+    options.progress = [&](int64_t done, int64_t total) { on_wait("learning the tokenizer", done, total); };
+  return train_bpe(lines, options);
+}
+
+void require_special(const Tokenizer& tokenizer, const char* token, int32_t expected) {
+  const std::optional<int32_t> id = tokenizer.id(token);
+  check(id.has_value(), "tokenizer: there is no token {}; expected it with id {}", token, expected);
+  check(*id == expected && tokenizer.is_special(*id),
+        "tokenizer: the token {} has id {}{}; expected a special one with id {}", token, *id,
+        tokenizer.is_special(*id) ? "" : " and is not special", expected);
+}
+
+}  // namespace
+
+Tokenizer settle_tokenizer(const TaskSetup& setup, const std::function<std::vector<std::string>()>& lines) {
+  const std::string& path = setup.tokenizer_file.empty() ? setup.tokenizer.path : setup.tokenizer_file;
+  const Tokenizer tokenizer = path.empty() ? learn(setup, lines()) : Tokenizer::load(path);
+  const TransformerConfig& model = setup.model;
+  require_special(tokenizer, "<pad>", model.pad);
+  require_special(tokenizer, "<s>", model.begin);
+  require_special(tokenizer, "</s>", model.end);
+  check(model.vocabulary == 0 || model.vocabulary == tokenizer.size(),
+        "config: model.vocabulary is {}, and the tokenizer has {} tokens; expected the same number, or 0",
+        model.vocabulary, tokenizer.size());
+  return tokenizer;
+}
+
+}  // namespace mh::detail

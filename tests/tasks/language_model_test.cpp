@@ -1,0 +1,183 @@
+// Language models against the formulas: every token's probability taken alone, from the logits of its own prefix.
+#include "multihead/tasks/language_model.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "multihead/models/model_file.h"
+#include "tests/harness/refusal.h"
+#include "tests/harness/temporary_folder.h"
+
+namespace mh {
+namespace {
+
+class LanguageModels : public testing::Test {
+ protected:
+  LanguageModels() {
+    put_text(folder_ / "train.txt", "the cat sat\non a mat\nthe dog sat too\nand so on\n");
+    put_text(folder_ / "valid.txt", "a cat sat on the mat\nthe  dog\n");
+    setup_.task = {.kind = TaskKind::language_model, .packed = true, .samples = 2};
+    setup_.model = {.vocabulary = 0,
+                    .width = 16,
+                    .heads = 2,
+                    .feed_forward = 24,
+                    .encoder_layers = 0,
+                    .decoder_layers = 2,
+                    .max_length = 7};
+    setup_.tokenizer.vocabulary = 275;
+    setup_.data.train = folder_ / "train.txt";
+    setup_.data.valid = folder_ / "valid.txt";
+    setup_.data.tokens_per_batch = 20;
+  }
+  // A fresh model in its folder.
+  LanguageModelFolder saved(const TaskSetup& setup, const std::string& name) const {
+    LanguageModelTask task(setup);
+    task.make_model(std::make_shared<ParamStore>(ParamStoreOptions{.seed = 5}));
+    const std::string folder = folder_ / name;
+    std::filesystem::create_directories(folder);
+    task.begin(folder);
+    task.save(folder);
+    return load_language_model(folder);
+  }
+  // -log p of the last token of a text, from the logits of the tokens before it, in double.
+  static double nats_of_last(const CausalModel& model, std::vector<int32_t> text) {
+    const int32_t last = text.back();
+    text.pop_back();
+    text.insert(text.begin(), model.config().begin);
+    Pass pass = Pass::inference();
+    const Tensor rows = model.rows(token_batch({text}), pass);
+    const Tensor logits = model.logits(rows.slice(0, rows.size(0) - 1, rows.size(0)));
+    double largest = -INFINITY, sum = 0;
+    for (int64_t v = 0; v < logits.size(1); ++v) largest = std::max<double>(largest, logits.item({0, v}));
+    for (int64_t v = 0; v < logits.size(1); ++v) sum += std::exp(logits.item({0, v}) - largest);
+    return largest + std::log(sum) - logits.item({0, last});
+  }
+  // Windows of `longest` tokens, cut here by hand.
+  static double nats_by_definition(const LanguageModelFolder& m, const std::vector<std::string>& lines, bool packed) {
+    std::vector<std::vector<int32_t>> texts(1);
+    for (const std::string& line : lines) {
+      const std::vector<int32_t> ids = m.tokenizer.encode(line);
+      texts.back().insert(texts.back().end(), ids.begin(), ids.end());
+      texts.back().push_back(2);
+      if (!packed) texts.emplace_back();
+    }
+    double nats = 0;
+    const auto longest = static_cast<size_t>(m.model.config().max_length);
+    for (const std::vector<int32_t>& text : texts)
+      for (size_t n = 0; n < text.size(); ++n)
+        nats += nats_of_last(m.model, {text.begin() + static_cast<int64_t>(n / longest * longest),
+                                       text.begin() + static_cast<int64_t>(n) + 1});
+    return nats;
+  }
+
+  TemporaryFolder folder_;
+  TaskSetup setup_;
+};
+
+TEST_F(LanguageModels, PerplexityIsThatOfTheFormula) {
+  LanguageModelFolder m = saved(setup_, "model");
+  for (const bool packed : {true, false}) {
+    const double nats = nats_by_definition(m, {"a cat sat on the mat", "the  dog"}, packed);
+    const TextScores scores =
+        score_text(m, folder_ / "valid.txt", {.packed = packed, .tokens_per_batch = 20});
+    EXPECT_NEAR(scores.nats, nats, 1e-5 * nats);  // a hundred roundings of f32
+    EXPECT_EQ(scores.tokens, static_cast<int64_t>(m.tokenizer.encode("a cat sat on the mat").size() +
+                                                  m.tokenizer.encode("the  dog").size() + 2));
+    const Metrics metrics = scores.metrics();
+    ASSERT_EQ(metrics.size(), 4U);
+    EXPECT_EQ(metrics[0].first, "loss");
+    EXPECT_NEAR(metrics[0].second, nats / static_cast<double>(scores.tokens), 1e-4);
+    EXPECT_EQ(metrics[1].first, "perplexity");
+    EXPECT_NEAR(std::log(metrics[1].second), nats / static_cast<double>(scores.tokens), 1e-4);
+    EXPECT_EQ(metrics[2].first, "perplexity_per_word");
+    EXPECT_NEAR(std::log(metrics[2].second), nats / 8, 1e-3);
+    EXPECT_EQ(metrics[3].first, "bits_per_byte");
+    EXPECT_NEAR(metrics[3].second, nats / std::log(2) / (21 + 9), 1e-4);
+  }
+}
+
+TEST_F(LanguageModels, AValidationIsTheScoreOfItsText) {
+  for (const bool packed : {true, false}) {
+    setup_.task.packed = packed;
+    LanguageModelFolder m = saved(setup_, packed ? "packed" : "lines");
+    LanguageModelTask task(setup_);
+    task.make_model(std::make_shared<ParamStore>(ParamStoreOptions{.seed = 5}));
+    const TextScores scores =
+        score_text(m, folder_ / "valid.txt", {.packed = packed, .tokens_per_batch = 20});
+    const Verdict verdict = task.validate({});
+    EXPECT_EQ(verdict.metrics, scores.metrics());
+    EXPECT_EQ(verdict.samples.size(), 2U);
+    EXPECT_TRUE(task.validate({.answers = false}).samples.empty());
+  }
+}
+
+TEST_F(LanguageModels, BatchesHoldEveryTokenOnceAndTheLossIsTheMeanOverThem) {
+  LanguageModelTask task(setup_);
+  task.make_model(std::make_shared<ParamStore>(ParamStoreOptions{.seed = 5}));
+  const LanguageModelFolder m = saved(setup_, "model");
+  double nats = 0;
+  int64_t tokens = 0;
+  Position at;
+  while (at.epoch == 0) {
+    const auto batch = task.batch(at);
+    Pass pass = Pass::inference();
+    nats += task.loss(*batch, pass).nll.item({});
+    tokens += batch->tokens();
+    EXPECT_LE(batch->tokens(), 20);
+    at = task.after(at);
+  }
+  EXPECT_EQ(tokens, task.facts().tokens);
+  const double wanted =
+      nats_by_definition(m, {"the cat sat", "on a mat", "the dog sat too", "and so on"}, true);
+  EXPECT_NEAR(nats, wanted, 1e-5 * wanted);
+}
+
+TEST_F(LanguageModels, NoTokenSeesALaterOne) {
+  for (const auto positions : {ModelPositions::sinusoidal, ModelPositions::learned, ModelPositions::rotary,
+                               ModelPositions::alibi, ModelPositions::t5}) {
+    TransformerConfig c = setup_.model;
+    c.vocabulary = 30;
+    c.positions = positions;
+    const CausalModel model(c, std::make_shared<ParamStore>());
+    Pass pass = Pass::inference();
+    const Tensor a = model.rows(token_batch({{1, 5, 6, 7, 8}, {1, 9}}), pass);
+    const Tensor b = model.rows(token_batch({{1, 5, 6, 20, 21}, {1, 9}}), pass);
+    for (const int64_t row : {0, 1, 2, 5, 6})
+      for (int64_t i = 0; i < c.width; ++i) ASSERT_EQ(a.item({row, i}), b.item({row, i})) << row;
+    EXPECT_NE(a.item({3, 0}), b.item({3, 0}));
+  }
+}
+
+// A model that has learned nothing but two tokens, by its output alone.
+TEST_F(LanguageModels, SamplesFollowTheModelsProbabilities) {
+  TransformerConfig c = setup_.model;
+  c.vocabulary = 8;
+  c.tied = false;
+  c.max_length = 4;
+  const CausalModel model(c, std::make_shared<ParamStore>());
+  // Logits: the sum of a row that the last normalisation makes; equal rows of the output give equal probabilities.
+  Tensor output = model.params().values().at("output.weight");
+  for (int64_t i = 0; i < output.count(); ++i) output.data<float>()[i] = 0;
+  std::vector<int> counts(8);
+  for (const auto& text : sample_texts(model, {.samples = 2000, .longest = 1, .seed = 3}))
+    ++counts[text.empty() ? 2 : static_cast<size_t>(text[0])];
+  for (const int count : counts) EXPECT_NEAR(count, 250, 75);  // five standard deviations of a binomial
+  EXPECT_EQ(sample_texts(model, {.samples = 3, .longest = 3, .seed = 4}),
+            sample_texts(model, {.samples = 3, .longest = 3, .seed = 4}));
+  EXPECT_NE(sample_texts(model, {.samples = 3, .longest = 3, .seed = 4}),
+            sample_texts(model, {.samples = 3, .longest = 3, .seed = 5}));
+}
+
+TEST_F(LanguageModels, AFolderIsKnownForWhatItIs) {
+  saved(setup_, "model");
+  EXPECT_TRUE(is_language_model(folder_ / "model"));
+  EXPECT_FALSE(is_language_model(folder_ / "none"));
+  EXPECT_TRUE(refusal_of([&] { load_transformer(folder_ / "model/model.safetensors"); }).says("language_model"));
+  train_bpe({"other text"}, {.vocabulary = 275}).save(folder_ / "model/tokenizer.json");
+  EXPECT_TRUE(refusal_of([&] { load_language_model(folder_ / "model"); }).says("does not belong to"));
+}
+
+}  // namespace
+}  // namespace mh
