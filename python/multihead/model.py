@@ -291,7 +291,7 @@ class Model:
         >>> import multihead
         >>> seen = multihead.load("models/en-de").attention("Good morning!")
         >>> seen.source, seen.target
-        ([' Good', ' morning', '!', '</s>'], [' Guten', ' Morgen', '!', '</s>'])
+        (['Good', 'morning', '!', '</s>'], ['Guten', 'Morgen', '!', '</s>'])
         >>> seen.encoder.shape, seen.decoder.shape, seen.cross.shape
         ((3, 4, 4, 4), (3, 4, 4, 4), (3, 4, 4, 4))
         """
