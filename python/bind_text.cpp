@@ -37,7 +37,7 @@ std::vector<EncodedInput> encode_inputs(const Tokenizer& tokenizer, const Texts&
 
 nb::bytes decoded_bytes(const Tokenizer& tokenizer, const std::vector<int32_t>& ids) {
   const std::string text = tokenizer.decode(ids);
-  return {text.data(), text.size()};
+  return nb::bytes(text.data(), text.size());
 }
 
 std::vector<std::string> spelled(const Tokenizer& tokenizer, const std::vector<int32_t>& ids) {

@@ -263,6 +263,7 @@ class Model:
             for n, each in enumerate(texts):
                 if not isinstance(each, str):
                     raise TypeError(f"translate: line {done + n + 1} is a {type(each).__name__}; expected a str")
+                each.encode()  # refuses a lone surrogate by name
             settled["first_line"] = done
             yield from map(_translation, self._inner.translate(texts, settled))
             done, size = done + len(texts), min(4 * size, _LARGEST_ROUND)

@@ -40,6 +40,7 @@ def _texts(op: str, name: str, values: Iterable[str]) -> list[str]:
     for n, each in enumerate(out):
         if not isinstance(each, str):
             raise TypeError(f"{op}: {name}[{n}] is a {type(each).__name__}; expected a str")
+        each.encode()  # refuses a lone surrogate by name
     return out
 
 

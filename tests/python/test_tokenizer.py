@@ -128,6 +128,8 @@ def test_refusals(shipped, tmp_path):
         shipped.encode_batch(["a", 1])
     with pytest.raises(TypeError, match="several texts"):
         shipped.encode_batch("abc")
+    with pytest.raises(ValueError, match="surrogates"):
+        shipped.encode("\udc80")
     with pytest.raises(ValueError, match="8000 is no token"):
         shipped.decode([8000])
     with pytest.raises(TypeError, match="expected an integer"):
