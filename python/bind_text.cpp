@@ -28,8 +28,8 @@ std::vector<EncodedInput> encode_inputs(const Tokenizer& tokenizer, const Texts&
   std::vector<EncodedInput> out(texts.size());
   parallel_for(static_cast<int64_t>(texts.size()), [&](int64_t n) {
     const auto at = static_cast<size_t>(n);
-    Encoded encoded = pairs ? tokenizer.encode_pair(texts[at], (*pairs)[at], options)
-                            : tokenizer.encode_input(texts[at], options);
+    Encoded encoded =
+        pairs ? tokenizer.encode_pair(texts[at], (*pairs)[at], options) : tokenizer.encode_input(texts[at], options);
     out[at] = {std::move(encoded.ids), std::move(encoded.types)};
   });
   return out;
@@ -102,9 +102,6 @@ Tokenizer train_tokenizer(const Texts& texts, int32_t vocabulary, const Texts& s
 void bind_text(nb::module_& m) {
   using Release = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<Tokenizer>(m, "Tokenizer", "What multihead.Tokenizer holds.")
-      .def_static("load", &Tokenizer::load, "path"_a, Release())
-      .def_static(
-          "parse", [](const std::string& json) { return Tokenizer::parse(json, "tokenizer"); }, "json"_a, Release())
       .def("json", &Tokenizer::json, Release())
       .def("save", &Tokenizer::save, "path"_a, Release())
       .def(
@@ -120,6 +117,10 @@ void bind_text(nb::module_& m) {
       .def(
           "id", [](const Tokenizer& self, const std::string& token) { return self.id(token); }, "token"_a)
       .def("is_special", &Tokenizer::is_special, "id"_a);
+  m.def("load_tokenizer", &Tokenizer::load, "path"_a, Release());
+  m.def(
+      "parse_tokenizer", [](const std::string& json) { return Tokenizer::parse(json, "tokenizer"); }, "json"_a,
+      Release());
   m.def("read_texts", read_texts, "paths"_a, "columns"_a, Release());
   m.def("train_tokenizer", train_tokenizer, "texts"_a, "vocabulary"_a, "specials"_a, "prefix_space"_a, "lowercase"_a,
         "normalisation"_a, "min_frequency"_a, Release());

@@ -28,8 +28,8 @@ TrainConfig training_config(const std::optional<std::string>& path, const std::s
   return config;
 }
 
-// Carries events to Python. From the start of the steps on, what Python raises (Control-C, too) asks the run to save and
-// stop, and is raised when it has; before, there is nothing to save and it ends the run at once.
+// Carries events to Python. From the start of the steps on, what Python raises (Control-C, too) asks the run to save
+// and stop, and is raised when it has; before, there is nothing to save and it ends the run at once.
 class EventCarrier {
  public:
   explicit EventCarrier(nb::callable heard) : heard_(std::move(heard)) {}
@@ -38,19 +38,26 @@ class EventCarrier {
     TrainEvents out;
     out.on_start = [this](const TrainStart& e) {
       stepping_ = true;
-      tell("start", {{"parameters", e.parameters}, {"vocabulary", e.vocabulary}, {"train_pairs", e.train_pairs},
-                     {"valid_pairs", e.valid_pairs}, {"source_tokens", e.source_tokens},
-                     {"target_tokens", e.target_tokens}, {"first_step", e.first_step}, {"steps", e.steps}});
+      tell("start", {{"parameters", e.parameters},
+                     {"vocabulary", e.vocabulary},
+                     {"train_pairs", e.train_pairs},
+                     {"valid_pairs", e.valid_pairs},
+                     {"source_tokens", e.source_tokens},
+                     {"target_tokens", e.target_tokens},
+                     {"first_step", e.first_step},
+                     {"steps", e.steps}});
     };
     out.on_step = [this](const TrainStep& e) {
       tell("step", {{"step", e.step}, {"steps", e.steps}, {"epoch", e.epoch}, {"tokens", e.tokens}},
-           {{"loss", e.loss}, {"learning_rate", e.learning_rate}, {"grad_norm", e.grad_norm},
-            {"tokens_per_second", e.tokens_per_second}, {"seconds_left", e.seconds_left}});
+           {{"loss", e.loss},
+            {"learning_rate", e.learning_rate},
+            {"grad_norm", e.grad_norm},
+            {"tokens_per_second", e.tokens_per_second},
+            {"seconds_left", e.seconds_left}});
     };
     out.on_validation = [this](const TrainValidation& e) {
       tell("validation", {{"step", e.step}},
-           {{"loss", e.loss}, {"perplexity", e.perplexity}, {"bleu", e.bleu}, {"chrf", e.chrf}},
-           [&](nb::dict& fields) {
+           {{"loss", e.loss}, {"perplexity", e.perplexity}, {"bleu", e.bleu}, {"chrf", e.chrf}}, [&](nb::dict& fields) {
              fields["best"] = e.best;
              fields["mean"] = e.mean;
            });

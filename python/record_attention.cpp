@@ -62,7 +62,8 @@ struct AttentionRecorder::Parts {
     const Shape table{config.vocabulary, config.width};
     source = &store.make("embedding.weight", table, Init::zeros());
     target = config.tied ? source : &store.make("target_embedding.weight", table, Init::zeros());
-    if (config.positions == ModelPositions::sinusoidal) sinusoids = sinusoidal_positions(config.max_length, config.width);
+    if (config.positions == ModelPositions::sinusoidal)
+      sinusoids = sinusoidal_positions(config.max_length, config.width);
     if (config.positions == ModelPositions::learned)
       learned = &store.make("positions.weight", {config.max_length, config.width}, Init::zeros());
     for (int64_t n = 0; n < config.encoder_layers; ++n)

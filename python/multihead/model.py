@@ -211,7 +211,9 @@ class Model:
         return Tokenizer._of(self._inner.tokenizer())
 
     @overload
-    def translate(self, lines: str, beam: int | None = None, **options: Unpack[TranslateOptions]) -> str: ...
+    def translate(  # type: ignore[overload-overlap]
+        self, lines: str, beam: int | None = None, **options: Unpack[TranslateOptions]
+    ) -> str: ...
     @overload
     def translate(self, lines: Iterable[str], beam: int | None = None, **options: Unpack[TranslateOptions]) -> list[str]: ...
     def translate(
@@ -233,7 +235,7 @@ class Model:
         return [each.text for each in self._rounds(lines, beam, 1, options)]
 
     @overload
-    def translations(
+    def translations(  # type: ignore[overload-overlap]
         self, lines: str, beam: int | None = None, *, n_best: int = 1, **options: Unpack[TranslateOptions]
     ) -> Translation: ...
     @overload
@@ -303,14 +305,16 @@ class Model:
             if not sentences:
                 raise ValueError("attention: the line holds white space alone; expected a sentence")
             target = sentences[0]
-        plain = lambda text: self.tokenizer.encode(text, add_special_tokens=False, find_special_tokens=False).ids
-        ids = plain(target) if isinstance(target, str) else target.ids
-        if not isinstance(ids, list):
+        if not isinstance(target, (str, Sentence)):
             raise TypeError(f"attention: target is a {type(target).__name__}; expected a str or a Sentence")
-        read = plain(line)[: self.config["max_length"] - 1]
+        ids = self._ids(target) if isinstance(target, str) else target.ids
+        read = self._ids(line)[: self.config["max_length"] - 1]
         encoder, decoder, cross = self._inner.record(read, ids)
         source, written, _ = self._inner.cross_attention(line, ids, self._layer(None))
         return Attention(source, written, encoder, decoder, cross)
+
+    def _ids(self, text: str) -> list[int]:
+        return self.tokenizer.encode(text, add_special_tokens=False, find_special_tokens=False).ids
 
     def __reduce__(self) -> tuple[object, tuple[str, str]]:
         return (Model, (self.folder, self.precision))

@@ -74,12 +74,12 @@ class Tokenizer:
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Tokenizer:
         """Reads a tokenizer.json: byte-level BPE, WordPiece, Unigram or WordLevel."""
-        return cls._of(_core.Tokenizer.load(os.fspath(path)))
+        return cls._of(_core.load_tokenizer(os.fspath(path)))
 
     @classmethod
     def from_json(cls, json: str) -> Tokenizer:
         """The same from the text of such a file."""
-        return cls._of(_core.Tokenizer.parse(json))
+        return cls._of(_core.parse_tokenizer(json))
 
     @classmethod
     def train(
