@@ -1,5 +1,5 @@
-# What the Python extension needs of others: the headers of fmt and Highway, and nothing when it runs. Those of the system
-# are taken; where it has none, they are fetched, at a commit that cannot change.
+# What the Python extension needs of others. fmt and Highway are fetched, at a commit that cannot change, where the system has
+# none; the rest has to be installed, and one sentence names all that is missing.
 include(FetchContent)
 
 find_package(fmt QUIET)
@@ -8,7 +8,7 @@ if(NOT fmt_FOUND)
     GIT_TAG a33701196adfad74917046096bf5a2aa0ab0bb50) # 9.1.0
   FetchContent_MakeAvailable(fmt)
 endif()
-set(MH_FMT fmt::fmt-header-only)
+set(MH_FMT fmt::fmt)
 
 find_path(MH_HIGHWAY hwy/highway.h DOC "where hwy/highway.h lies")
 if(NOT MH_HIGHWAY)
@@ -20,3 +20,27 @@ if(NOT MH_HIGHWAY)
   endif()
   include_directories(SYSTEM ${highway_SOURCE_DIR})
 endif()
+
+set(missing)
+foreach(package simdjson ICU ZLIB LibLZMA nlohmann_json)
+  set(parts)
+  if(package STREQUAL ICU)
+    set(parts COMPONENTS uc)
+  endif()
+  find_package(${package} QUIET ${parts})
+  if(NOT ${package}_FOUND)
+    list(APPEND missing ${package})
+  endif()
+endforeach()
+find_path(MH_TOML toml++/toml.h DOC "where toml++/toml.h lies")
+find_path(MH_XXHASH xxhash.h DOC "where xxhash.h lies")
+foreach(header MH_TOML MH_XXHASH)
+  if(NOT ${header})
+    list(APPEND missing ${header})
+  endif()
+endforeach()
+if(missing)
+  message(FATAL_ERROR "multihead needs libraries that are not installed: ${missing}. On Debian: apt-get install "
+    "libsimdjson-dev libicu-dev zlib1g-dev liblzma-dev nlohmann-json3-dev libtomlplusplus-dev libxxhash-dev")
+endif()
+set(MH_LIBRARIES simdjson::simdjson ICU::uc ZLIB::ZLIB LibLZMA::LibLZMA Threads::Threads)

@@ -7,12 +7,15 @@ namespace mh::python {
 
 void bind_attention(nanobind::module_& m);
 void bind_cache(nanobind::module_& m);
+void bind_decode(nanobind::module_& m);
 void bind_gradients(nanobind::module_& m);
 void bind_machine(nanobind::module_& m);
 void bind_mask(nanobind::module_& m);
 void bind_matmul(nanobind::module_& m);
 void bind_options(nanobind::module_& m);
 void bind_shared_threads(nanobind::module_& m);
+void bind_text(nanobind::module_& m);
+void bind_train(nanobind::module_& m);
 void bind_weights(nanobind::module_& m);
 
 }  // namespace mh::python

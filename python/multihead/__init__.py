@@ -1,9 +1,14 @@
-"""Attention on the CPU: exact, fast, with one written meaning, for NumPy, PyTorch and whatever has DLPack.
+"""Attention on the CPU: exact, fast, with one documented semantics, for NumPy, PyTorch and whatever has DLPack.
 
 >>> import multihead, numpy as np
 >>> q, k, v = np.random.randn(3, 1, 8, 512, 64).astype(np.float32)
 >>> multihead.attention(q, k, v, mask=multihead.causal()).shape
 (1, 8, 512, 64)
+
+Translation models, training and tokenizers, as the program has them:
+
+>>> multihead.load("models/en-de").translate("Where is the station?")
+'Wo ist der Bahnhof?'
 
 `multihead.torch` has gradients and PyTorch's own signatures, `multihead.huggingface` registers with transformers;
 neither is imported unless asked for. `python -m multihead doctor` says what this machine will use.
@@ -45,15 +50,42 @@ from ._core import (
     use_rung,
     window,
 )
+from .model import Attention, Candidate, Model, Sentence, Translation, load
+from .tokenizer import Encoding, Tokenizer
+from .training import (
+    TrainCheckpoint,
+    TrainEvent as TrainEvent,
+    TrainMessage,
+    TrainResult,
+    TrainStart,
+    TrainStep,
+    TrainValidation,
+    TrainWait,
+    train,
+)
 
 __all__ = [
+    "Attention",
     "Bias",
+    "Candidate",
+    "Encoding",
     "Explanation",
     "KVCache",
     "Mask",
+    "Model",
     "ScoreMix",
+    "Sentence",
     "Similarity",
     "Statistics",
+    "Tokenizer",
+    "TrainCheckpoint",
+    "TrainMessage",
+    "TrainResult",
+    "TrainStart",
+    "TrainStep",
+    "TrainValidation",
+    "TrainWait",
+    "Translation",
     "alibi",
     "attention",
     "attention_statistics",
@@ -69,6 +101,7 @@ __all__ = [
     "keep",
     "key_mix",
     "lengths",
+    "load",
     "machine",
     "merge",
     "positions",
@@ -77,6 +110,7 @@ __all__ = [
     "set_threads",
     "t5",
     "threads",
+    "train",
     "use_rung",
     "window",
 ]

@@ -24,8 +24,9 @@ def tool(*command, folder):
 @pytest.fixture
 def page(tmp_path):
     """The documentation's blocks as one program, and the calls of this folder."""
-    blocks = re.findall(r"^```python\n(.*?)^```$", (HERE.parents[1] / "docs/python.md").read_text(), re.M | re.S)
-    (tmp_path / "page.py").write_text("\n".join(blocks))
+    for page, file in (("docs/python.md", "page.py"), ("docs/python_models.md", "models_page.py")):
+        blocks = re.findall(r"^```python\n(.*?)^```$", (HERE.parents[1] / page).read_text(), re.M | re.S)
+        (tmp_path / file).write_text("\n".join(blocks))
     shutil.copy(CALLS, tmp_path)
     return tmp_path
 
@@ -35,14 +36,14 @@ def test_mypy_accepts_the_documented_calls(page):
     pytest.importorskip("torch")
     config = "[mypy]\nstrict = True\n[mypy-torch.*,transformers.*]\nfollow_imports = skip\n"
     (page / "mypy.ini").write_text(config)
-    code, said = tool("mypy", "typed_calls.py", "page.py", folder=page)
+    code, said = tool("mypy", "typed_calls.py", "page.py", "models_page.py", folder=page)
     assert code == 0, said
 
 
 def test_pyright_accepts_the_documented_calls(page):
     pytest.importorskip("pyright")
     pytest.importorskip("torch")
-    code, said = tool("pyright", "--pythonpath", sys.executable, "typed_calls.py", "page.py", folder=page)
+    code, said = tool("pyright", "--pythonpath", sys.executable, "typed_calls.py", "page.py", "models_page.py", folder=page)
     assert code == 0, said
 
 
@@ -54,7 +55,13 @@ def test_the_stubs_are_those_of_the_module(tmp_path):
     assert errors and [line for line in errors if not line.endswith(" is not a function")] == [], said
 
 
-@pytest.mark.parametrize("wrong", ["multihead.attention(1, return_lse=2)", "multihead.window('a', 0)", "multihead.KVCache(1)"])
+def test_mypy_accepts_the_package_itself(tmp_path):
+    pytest.importorskip("mypy")
+    code, said = tool("mypy", "--strict", *(arg for name in ("model", "tokenizer", "training") for arg in ("-m", f"multihead.{name}")), folder=tmp_path)
+    assert code == 0, said
+
+
+@pytest.mark.parametrize("wrong", ["multihead.load('x').translate('a', whole=2)", "multihead.train(3)", "multihead.attention(1, return_lse=2)", "multihead.window('a', 0)", "multihead.KVCache(1)"])
 def test_mypy_refuses_what_is_wrong(tmp_path, wrong):
     pytest.importorskip("mypy")
     (tmp_path / "wrong.py").write_text(f"import multihead\n{wrong}\n")

@@ -40,6 +40,28 @@ def decoding(k: Floats, v: Floats) -> None:
     assert_type(mh.attention(k, cache, return_lse=True), tuple[Floats, Floats])
 
 
+def models(lines: list[str]) -> None:
+    model = mh.load("models/en-de", precision="bf16")
+    assert_type(model.translate("a"), str)
+    assert_type(model.translate(lines, 1, max_length=9, whole=True), list[str])
+    assert_type(model.translate((line for line in lines), sample=True, top_k=5), list[str])
+    assert_type(model.translations("a", n_best=2), mh.Translation)
+    assert_type(model.translations(lines)[0].candidates[0].sentences[0].ids, list[int])
+    assert_type(model.align(model.translations("a").candidates[0]), list[tuple[int, int]])
+    assert_type(model.attention("a", "b").cross, Floats)
+    assert_type(model.tokenizer.encode("a", "b").type_ids, list[int])
+    assert_type(mh.Tokenizer.train(["a", "b"], vocab_size=300, columns=[1]).token_to_id("a"), int | None)
+
+
+def training(event: mh.TrainEvent) -> bool:
+    if isinstance(event, mh.TrainStep):
+        assert_type(event.loss, float)
+    done = mh.train({"data": {"train": "x"}}, set={"train.steps": 3}, resume=True, callback=training, progress=False)
+    assert_type(done.best_validation, float | None)
+    assert_type(mh.train("run.toml", callback=print).model, mh.Model)
+    return True
+
+
 def machine() -> None:
     assert_type(mh.__version__, str)
     assert_type(mh.threads(), int)
