@@ -39,13 +39,14 @@ class EventCarrier {
     out.on_start = [this](const TrainStart& e) {
       stepping_ = true;
       tell("start", {{"parameters", e.parameters},
-                     {"vocabulary", e.vocabulary},
-                     {"train_pairs", e.train_pairs},
-                     {"valid_pairs", e.valid_pairs},
-                     {"source_tokens", e.source_tokens},
-                     {"target_tokens", e.target_tokens},
+                     {"vocabulary", e.data.vocabulary},
+                     {"train", e.data.train},
+                     {"valid", e.data.valid},
+                     {"source_tokens", e.data.source_tokens},
+                     {"tokens", e.data.tokens},
                      {"first_step", e.first_step},
-                     {"steps", e.steps}});
+                     {"steps", e.steps}},
+           {}, [&](nb::dict& fields) { fields["examples"] = e.data.examples; });
     };
     out.on_step = [this](const TrainStep& e) {
       tell("step", {{"step", e.step}, {"steps", e.steps}, {"epoch", e.epoch}, {"tokens", e.tokens}},
@@ -56,11 +57,14 @@ class EventCarrier {
             {"seconds_left", e.seconds_left}});
     };
     out.on_validation = [this](const TrainValidation& e) {
-      tell("validation", {{"step", e.step}},
-           {{"loss", e.loss}, {"perplexity", e.perplexity}, {"bleu", e.bleu}, {"chrf", e.chrf}}, [&](nb::dict& fields) {
-             fields["best"] = e.best;
-             fields["mean"] = e.mean;
-           });
+      tell("validation", {{"step", e.step}}, {{"loss", e.loss}}, [&](nb::dict& fields) {
+        nb::dict metrics;
+        for (const auto& [name, value] : e.metrics) metrics[name.c_str()] = value;
+        fields["metrics"] = metrics;
+        fields["samples"] = e.samples;
+        fields["best"] = e.best;
+        fields["mean"] = e.mean;
+      });
     };
     out.on_checkpoint = [this](const std::string& path) { tell_text("checkpoint", "path", path); };
     out.on_message = [this](const std::string& sentence) { tell_text("message", "text", sentence); };
@@ -129,7 +133,8 @@ nb::tuple run_training(const std::optional<std::string>& path, const std::string
   }
   if (carrier.raised()) std::rethrow_exception(carrier.raised());
   const nb::object best = request.config.data.validates() ? nb::cast(outcome.best_validation) : nb::none();
-  return nb::make_tuple(outcome.folder, outcome.steps, outcome.stopped, best, outcome.mean_shipped);
+  return nb::make_tuple(outcome.folder, outcome.steps, outcome.stopped, best, outcome.mean_shipped,
+                        request.config.task.kind == TaskKind::translation);
 }
 
 }  // namespace

@@ -20,16 +20,21 @@ from .model import Model
 
 @dataclass(frozen=True)
 class TrainStart:
-    """Known before the first step; first_step: steps that a resumed run has behind it."""
+    """Known before the first step; first_step: steps that a resumed run has behind it.
+
+    examples: what the data consist of, such as "pairs"; train and valid: how many there are. tokens: those of the training
+    data whose loss counts; source_tokens: those that are only read.
+    """
 
     parameters: int
     vocabulary: int
-    train_pairs: int
-    valid_pairs: int
+    train: int
+    valid: int
     source_tokens: int
-    target_tokens: int
+    tokens: int
     first_step: int
     steps: int
+    examples: str
 
 
 @dataclass(frozen=True)
@@ -49,13 +54,13 @@ class TrainStep:
 
 @dataclass(frozen=True)
 class TrainValidation:
-    """A validation: loss per target token without smoothing; bleu and chrf are negative where nothing was translated."""
+    """A validation: the loss per token without smoothing; all metrics of the task, such as metrics["bleu"]; lines the model
+    wrote, where the task shows any."""
 
     step: int
     loss: float
-    perplexity: float
-    bleu: float
-    chrf: float
+    metrics: dict[str, float]
+    samples: list[str]
     best: bool
     mean: bool
 
@@ -96,13 +101,14 @@ _KINDS: dict[str, Callable[..., TrainEvent]] = {
 
 @dataclass(frozen=True)
 class TrainResult:
-    """A run that ended: the model it left, how many steps it made, whether it was stopped before its end.
+    """A run that ended: the model it left (None for a language model, which Python does not run yet), how many steps it
+    made, whether it was stopped before its end.
 
     best_validation: the lowest validation loss; None without validation. mean: the model is the running mean of the
     weights.
     """
 
-    model: Model
+    model: Model | None
     folder: str
     steps: int
     stopped: bool
@@ -156,9 +162,9 @@ class _Bar:
         elif isinstance(event, TrainWait):
             self.draw(event.done, event.total, event.what)
         elif isinstance(event, TrainValidation):
-            bleu = f", BLEU {event.bleu:.1f}, chrF {event.chrf:.1f}" if event.bleu >= 0 else ""
+            others = "".join(f", {name} {value:.2f}" for name, value in event.metrics.items() if name != "loss")
             best = ", the best so far" if event.best else ""
-            self.say(f"step {event.step:,}: validation loss {event.loss:.4f}, perplexity {event.perplexity:.2f}{bleu}{best}")
+            self.say(f"step {event.step:,}: validation loss {event.loss:.4f}{others}{best}")
         elif isinstance(event, TrainCheckpoint):
             self.say(f"saved {event.path}")
         elif isinstance(event, TrainMessage):
@@ -200,7 +206,7 @@ def train(
     callback: Callable[[TrainEvent], object] | None = None,
     progress: bool | None = None,
 ) -> TrainResult:
-    """Trains a translator and returns it with what is known of the run: what `multihead train` does.
+    """Trains a translator (or a language model) and returns it with what is known of the run: what `multihead train` does.
 
     config: the path of a TOML file, or a dict of the same sections and keys (docs/configuration.md); variables of the
     environment count for a file alone. set: keys over it, {"train.steps": 100}. resume: go on from the newest checkpoint
@@ -244,7 +250,7 @@ def train(
 
     overrides = [_override(name, value) for name, value in (set or {}).items()]
     try:
-        folder, steps, stopped, best, mean = _core.train(path, text, overrides, bool(resume), heard)
+        folder, steps, stopped, best, mean, translates = _core.train(path, text, overrides, bool(resume), heard)
     except ValueError as error:
         # A dict has no lines.
         plain = re.sub(r"^config:\d+: ", "config: ", str(error)) if path is None else str(error)
@@ -254,4 +260,4 @@ def train(
     finally:
         if bar:
             bar.end()
-    return TrainResult(Model(folder), folder, steps, stopped, best, mean)
+    return TrainResult(Model(folder) if translates else None, folder, steps, stopped, best, mean)

@@ -157,7 +157,7 @@ TEST_F(Program, SelftestPassesAndCountsWhatRan) {
   const std::string lowest = Json::parse(run("doctor --json").out).at("rungs").at(0).at("name");
   const Ran ran = run("selftest --json --cases 40 --rung " + lowest);
   const Json json = Json::parse(ran.out);
-  EXPECT_EQ(keys(json), (std::set<std::string>{"machine", "rung", "ran", "passed", "failed", "skipped", "failures"}));
+  EXPECT_EQ(keys(json), (std::set<std::string>{"machine", "rung", "ran", "passed", "failed", "skipped", "hash", "failures"}));
   EXPECT_EQ(ran.code, 0) << json.at("failures");
   EXPECT_EQ(json.at("failed"), 0);
   EXPECT_EQ(json.at("passed"), json.at("ran"));

@@ -39,9 +39,10 @@ def test_it_learns_and_tells_of_it(config):
     start = next(e for e in heard if isinstance(e, multihead.TrainStart))
     steps = [e for e in heard if isinstance(e, multihead.TrainStep)]
     checks = [e for e in heard if isinstance(e, multihead.TrainValidation)]
-    assert start.steps == 150 and start.train_pairs == 380 and start.valid_pairs == 20
+    assert start.steps == 150 and start.train == 380 and start.valid == 20 and start.examples == "pairs"
     assert [e.step for e in steps] == list(range(1, 151)) and steps[-1].loss < steps[0].loss / 2
     assert [e.step for e in checks] == [50, 100, 150] and done.best_validation == min(e.loss for e in checks)
+    assert all(e.metrics["loss"] == e.loss and {"perplexity", "bleu", "chrf"} <= set(e.metrics) for e in checks)
     assert "TrainCheckpoint" in kinds and done.steps == 150 and not done.stopped
     assert done.model.translate("three seven") == "drei sieben"
 
@@ -162,3 +163,21 @@ def test_missing_files_are_os_errors(config, tmp_path):
     config["data"]["train"] = tmp_path / "none.tsv"
     with pytest.raises(OSError, match="none.tsv"):
         multihead.train(config)
+
+
+def test_a_language_model_trains(tmp_path):
+    (tmp_path / "text.txt").write_text("the cat sat on the mat\n" * 300, encoding="utf-8")
+    heard = []
+    done = multihead.train(
+        {
+            "task": {"kind": "language_model", "samples": 2},
+            "model": {"width": 16, "heads": 2, "feed_forward": 32, "decoder_layers": 1, "max_length": 32},
+            "tokenizer": {"vocabulary": 270},
+            "data": {"train": tmp_path / "text.txt", "hold_out": 20},
+            "train": {"output": tmp_path / "lm", "steps": 20, "validate_every": 10},
+        },
+        callback=heard.append,
+    )
+    checks = [e for e in heard if isinstance(e, multihead.TrainValidation)]
+    assert done.model is None and done.steps == 20 and (tmp_path / "lm/model.safetensors").exists()
+    assert checks[-1].loss < checks[0].loss and "perplexity" in checks[0].metrics and len(checks[0].samples) == 2

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <optional>
 
-#include "multihead/decode/translator.h"
+#include "multihead/generate/translator.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/model_file.h"
 #include "python/array.h"
@@ -166,7 +166,7 @@ nb::tuple recorded_arrays(const TranslatorObject& self, const std::vector<int32_
 
 }  // namespace
 
-void bind_decode(nb::module_& m) {
+void bind_generate(nb::module_& m) {
   using Release = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<TranslatorObject>(m, "Translator", "What multihead.Model holds.")
       .def(
