@@ -10,7 +10,7 @@
 
 #include "multihead/base/parallel.h"
 #include "multihead/text/text_lines.h"
-#include "multihead/train/text_file.h"
+#include "multihead/tasks/text_file.h"
 #include "python/bindings.h"
 
 namespace mh::python {
