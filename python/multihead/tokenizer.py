@@ -103,7 +103,7 @@ class Tokenizer:
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "text"
         >>> _ = file.write_text("low lower lowest\\n" * 10)
         >>> multihead.Tokenizer.train(file, vocab_size=264).encode("lower").tokens
-        ['Ġlow', 'er']
+        ['Ġlowe', 'r']
         """
         paths = [files] if isinstance(files, (str, os.PathLike)) else list(files)
         texts, skipped = _core.read_texts([os.fspath(path) for path in paths], list(columns))

@@ -15,6 +15,14 @@ ZAHLEN = "null eins zwei drei vier fünf sechs sieben acht neun".split()
 
 
 @pytest.fixture
+def interrupts():
+    """SIGINT raises KeyboardInterrupt; a shell ignores it in what it runs in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
 def config(tmp_path):
     """A model that says numbers in German."""
     pairs = [(f"{NUMBERS[a]} {NUMBERS[b]}", f"{ZAHLEN[a]} {ZAHLEN[b]}") for a in range(10) for b in range(10)]
@@ -90,7 +98,7 @@ def test_before_the_first_step_an_exception_ends_the_run_at_once(config):
     assert multihead.train(config, resume=True).steps == 30
 
 
-def test_control_c_saves_and_goes_on_as_an_exception(config):
+def test_control_c_saves_and_goes_on_as_an_exception(config, interrupts):
     seen = []
 
     def press(event):

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "multihead/models/model_file.h"
+#include "multihead/text/utf8.h"
 #include "tests/harness/refusal.h"
 #include "tests/harness/temporary_folder.h"
 
@@ -109,6 +110,7 @@ TEST_F(LanguageModels, AValidationIsTheScoreOfItsText) {
     const Verdict verdict = task.validate({});
     EXPECT_EQ(verdict.metrics, scores.metrics());
     EXPECT_EQ(verdict.samples.size(), 2U);
+    for (const auto& sample : verdict.samples) EXPECT_FALSE(utf8_error(sample)) << sample;
     EXPECT_TRUE(task.validate({.answers = false}).samples.empty());
   }
 }
