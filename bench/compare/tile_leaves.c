@@ -54,9 +54,12 @@ static void on_fault(int signal_number, siginfo_t* info, void* context) {
 
 // Threads made later inherit the fault. 0, or -1 where the processor cannot make CPUID fault: then nothing has changed.
 int tile_leaves_install(void) {
+  static int installed = 0;
+  if (installed) return 0;  // a second time `before` would be on_fault itself, and a real fault would go round for ever
   struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
   if (sigaction(SIGSEGV, &action, &before) != 0) return -1;
-  if (let_cpuid_run(0) == 0) return 0;
+  installed = let_cpuid_run(0) == 0;
+  if (installed) return 0;
   sigaction(SIGSEGV, &before, NULL);
   return -1;
 }

@@ -69,7 +69,7 @@ def test_hidden_leaves_are_filled_in_and_others_left(tile_leaves):
 def test_a_real_fault_still_ends_the_process(tile_leaves):
     """Whether CPUID can be made to fault here or not."""
     program = f"import ctypes; ctypes.CDLL({str(tile_leaves)!r}).tile_leaves_install(); ctypes.string_at(8)"
-    assert subprocess.run([sys.executable, "-c", program]).returncode == -signal.SIGSEGV
+    assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == -signal.SIGSEGV
     program = f"import ctypes; print(ctypes.CDLL({str(tile_leaves)!r}).tile_leaves_hidden())"
     run = lambda **more: subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, **more})
     assert run(LD_PRELOAD=str(tile_leaves)).returncode == 0
