@@ -10,7 +10,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/text/text_lines.h"
-#include "multihead/text/utf8.h"
+#include "multihead/text/unicode/utf8.h"
 #include "multihead/tasks/text_file.h"
 
 namespace mh::cli {

@@ -39,7 +39,7 @@
 #include "multihead/io/durable_file.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/io/checkpoint.h"
-#include "multihead/text/utf8.h"
+#include "multihead/text/unicode/utf8.h"
 #include "multihead/text/text_lines.h"
 #include "multihead/text/tokenizer.h"
 #include "multihead/text/sentences.h"

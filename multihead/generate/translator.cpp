@@ -12,7 +12,7 @@
 #include "multihead/models/model_file.h"
 #include "multihead/text/sentences.h"
 #include "multihead/text/tokenizer.h"
-#include "multihead/text/utf8.h"
+#include "multihead/text/unicode/utf8.h"
 
 namespace mh {
 

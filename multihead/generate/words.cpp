@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "multihead/generate/translator.h"
-#include "multihead/text/utf8.h"
+#include "multihead/text/unicode/utf8.h"
 
 namespace mh {
 

@@ -12,7 +12,7 @@
 #include "multihead/models/config_json.h"
 #include "multihead/models/model_file.h"
 #include "multihead/tasks/settle_tokenizer.h"
-#include "multihead/text/utf8.h"
+#include "multihead/text/unicode/utf8.h"
 
 namespace mh {
 

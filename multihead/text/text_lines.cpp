@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "multihead/base/error.h"
-#include "multihead/text/utf8.h"
+#include "multihead/text/unicode/utf8.h"
 
 namespace mh {
 

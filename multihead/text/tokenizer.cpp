@@ -5,6 +5,7 @@
 #include "multihead/base/printable.h"
 #include "multihead/io/durable_file.h"
 #include "multihead/io/file_bytes.h"
+#include "multihead/text/assemble.h"
 #include "multihead/text/tokenizer_state.h"
 
 namespace mh {

@@ -2,8 +2,9 @@
 #include "multihead/text/tokenizer_state.h"
 
 #include "multihead/base/error.h"
-#include "multihead/text/byte_alphabet.h"
 #include "multihead/text/normalise.h"
+#include "multihead/text/pipeline/byte_alphabet.h"
+#include "multihead/text/pipeline/json_fields.h"
 #include "multihead/text/words.h"
 
 namespace mh::detail {

@@ -54,7 +54,4 @@ std::shared_ptr<const TokenizerState> read_tokenizer_json(std::string_view json,
 
 std::string write_tokenizer_json(const TokenizerSpec& spec);
 
-// For messages: in quotes, on one line, cut where it is long.
-std::string in_quotes(std::string_view text);
-
 }  // namespace mh::detail

@@ -62,14 +62,7 @@ Json model(const TokenizerSpec& spec) {
           {"merges", std::move(merges)}};
 }
 
-constexpr size_t kQuoted = 60;
-
 }  // namespace
-
-std::string in_quotes(std::string_view text) {
-  const std::string shown = text.size() <= kQuoted ? std::string(text) : std::string(text.substr(0, kQuoted)) + "...";
-  return Json(shown).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 std::string write_tokenizer_json(const TokenizerSpec& spec) {
   Json out;

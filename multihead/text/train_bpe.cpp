@@ -6,9 +6,10 @@
 #include <unordered_map>
 
 #include "multihead/base/error.h"
-#include "multihead/text/byte_alphabet.h"
+#include "multihead/text/pipeline/byte_alphabet.h"
+#include "multihead/text/pipeline/json_fields.h"
 #include "multihead/text/tokenizer_state.h"
-#include "multihead/text/utf8.h"
+#include "multihead/text/unicode/utf8.h"
 #include "multihead/text/words.h"
 
 namespace mh {

@@ -12,7 +12,7 @@
 
 #include "multihead/base/nearest.h"
 #include "multihead/io/file_bytes.h"
-#include "multihead/text/utf8.h"
+#include "multihead/text/unicode/utf8.h"
 #include "multihead/train/config_keys.h"
 
 namespace mh {

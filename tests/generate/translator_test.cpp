@@ -10,7 +10,7 @@
 #include <set>
 
 #include "multihead/base/parallel.h"
-#include "multihead/text/utf8.h"
+#include "multihead/text/unicode/utf8.h"
 #include "tests/generate/tiny_translator.h"
 #include "tests/harness/refusal.h"
 #include "tests/harness/temporary_folder.h"

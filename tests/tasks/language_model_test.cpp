@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "multihead/models/model_file.h"
-#include "multihead/text/utf8.h"
+#include "multihead/text/unicode/utf8.h"
 #include "tests/harness/refusal.h"
 #include "tests/harness/temporary_folder.h"
 

@@ -1,12 +1,12 @@
 // How bytes are spelled.
-#include "multihead/text/byte_alphabet.h"
+#include "multihead/text/pipeline/byte_alphabet.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
 
-#include "multihead/text/utf8.h"
+#include "multihead/text/unicode/utf8.h"
 
 namespace mh::detail {
 namespace {

@@ -1,5 +1,5 @@
 // Well-formed UTF-8, and where it ends.
-#include "multihead/text/utf8.h"
+#include "multihead/text/unicode/utf8.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,6 @@
 
 #include "multihead/base/error.h"
 #include "multihead/text/pipeline/cut.h"
-#include "multihead/text/tokenizer_state.h"
 
 namespace mh::detail {
 namespace {

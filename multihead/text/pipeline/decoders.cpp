@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "multihead/base/error.h"
-#include "multihead/text/byte_alphabet.h"
+#include "multihead/text/pipeline/byte_alphabet.h"
 #include "multihead/text/pipeline/metaspace.h"
 #include "multihead/text/pipeline/read_parts.h"
 #include "multihead/text/unicode/code_set.h"
-#include "multihead/text/utf8.h"
+#include "multihead/text/unicode/utf8.h"
 
 namespace mh::detail {
 namespace {

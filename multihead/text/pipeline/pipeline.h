@@ -12,7 +12,6 @@
 #include "multihead/text/pipeline/splitters.h"
 #include "multihead/text/pipeline/templates.h"
 #include "multihead/text/pipeline/word_model.h"
-#include "multihead/text/tokenizer.h"
 
 namespace mh::detail {
 
@@ -33,10 +32,6 @@ struct Pipeline {
   // `ids` are tokens; special ones are skipped.
   std::string decode(const int32_t* ids, size_t count) const;
 };
-
-// Fits `parts` to one text or two, cutting the longer text first where `options.max_length` says so.
-Encoded assemble(const std::vector<TemplatePart>& parts, std::vector<int32_t> first, std::vector<int32_t> second,
-                 const EncodeOptions& options);
 
 // Reads everything but the version. Throws: as Tokenizer::parse.
 std::unique_ptr<Pipeline> read_pipeline(const JsonFields& top, std::string_view source);

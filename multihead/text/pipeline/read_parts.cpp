@@ -2,7 +2,6 @@
 #include "multihead/text/pipeline/read_parts.h"
 
 #include "multihead/base/error.h"
-#include "multihead/text/tokenizer_state.h"
 #include "multihead/text/unicode/code_set.h"
 
 namespace mh::detail {

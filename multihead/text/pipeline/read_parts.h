@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "multihead/text/json_fields.h"
+#include "multihead/text/pipeline/json_fields.h"
 
 namespace mh::detail {
 

@@ -1,7 +1,6 @@
 // The reading of a tokenizer.json into a pipeline.
 #include "multihead/base/error.h"
 #include "multihead/text/pipeline/pipeline.h"
-#include "multihead/text/tokenizer_state.h"
 
 namespace mh::detail {
 namespace {

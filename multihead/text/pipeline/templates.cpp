@@ -5,7 +5,6 @@
 
 #include "multihead/base/error.h"
 #include "multihead/text/pipeline/read_parts.h"
-#include "multihead/text/tokenizer_state.h"
 
 namespace mh::detail {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "multihead/text/json_fields.h"
+#include "multihead/text/pipeline/json_fields.h"
 #include "multihead/text/pipeline/word_model.h"
 
 namespace mh::detail {

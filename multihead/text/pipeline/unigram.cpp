@@ -8,7 +8,6 @@
 #include "multihead/text/pipeline/read_parts.h"
 #include "multihead/text/pipeline/trie.h"
 #include "multihead/text/pipeline/word_model.h"
-#include "multihead/text/tokenizer_state.h"
 #include "multihead/text/unicode/code_set.h"
 
 namespace mh::detail {

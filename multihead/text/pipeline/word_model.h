@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "multihead/text/json_fields.h"
+#include "multihead/text/pipeline/json_fields.h"
 
 namespace mh::detail {
 

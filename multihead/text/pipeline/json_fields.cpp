@@ -1,13 +1,16 @@
 // Strict reading of JSON objects over simdjson's document.
-#include "multihead/text/json_fields.h"
+#include "multihead/text/pipeline/json_fields.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "multihead/base/error.h"
-#include "multihead/text/tokenizer_state.h"
 
 namespace mh::detail {
+
 namespace {
+
+constexpr size_t kQuoted = 60;
 
 template <class T>
 T typed(const JsonElement& element, const std::string& where, std::string_view name, std::string_view expected) {
@@ -17,6 +20,11 @@ T typed(const JsonElement& element, const std::string& where, std::string_view n
 }
 
 }  // namespace
+
+std::string in_quotes(std::string_view text) {
+  const std::string shown = text.size() <= kQuoted ? std::string(text) : std::string(text.substr(0, kQuoted)) + "...";
+  return nlohmann::json(shown).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
 
 JsonFields::JsonFields(const JsonElement& element, std::string where, std::initializer_list<std::string_view> known)
     : where_(std::move(where)) {

@@ -12,6 +12,9 @@
 
 namespace mh::detail {
 
+// For messages: in quotes, on one line, cut where it is long.
+std::string in_quotes(std::string_view text);
+
 using JsonElement = simdjson::dom::element;
 
 // Every reader throws a sentence that begins with `where`: "tokenizer 'a.json': model".

@@ -1,5 +1,5 @@
 // The check for UTF-8: at vector speed for what is whole, step by step to the fault for what is not.
-#include "multihead/text/utf8.h"
+#include "multihead/text/unicode/utf8.h"
 
 #include <simdjson.h>
 #include <unicode/utf8.h>

@@ -1,5 +1,5 @@
 // The table of GPT-2's characters for bytes, both ways.
-#include "multihead/text/byte_alphabet.h"
+#include "multihead/text/pipeline/byte_alphabet.h"
 
 #include <unicode/utf8.h>
 
