@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import math
@@ -101,19 +102,25 @@ _KINDS: dict[str, Callable[..., TrainEvent]] = {
 
 @dataclass(frozen=True)
 class TrainResult:
-    """A run that ended: the model it left (None for a language model, which Python does not run yet), how many steps it
-    made, whether it was stopped before its end.
+    """A run that ended: the folder and the model it left, how many steps it made, whether it was stopped before its end.
 
     best_validation: the lowest validation loss; None without validation. mean: the model is the running mean of the
-    weights.
+    weights. translates: it is a translator, and not a language model.
     """
 
-    model: Model | None
     folder: str
     steps: int
     stopped: bool
     best_validation: float | None
     mean: bool
+    translates: bool
+
+    @functools.cached_property
+    def model(self) -> Model:
+        """What the run left, loaded. Raises ValueError for a language model, which Python does not run yet."""
+        if not self.translates:
+            raise ValueError(f"{self.folder} holds a language model, which Python does not run yet; use `multihead eval`")
+        return Model(self.folder)
 
 
 def _clock(seconds: float) -> str:
@@ -260,4 +267,4 @@ def train(
     finally:
         if bar:
             bar.end()
-    return TrainResult(Model(folder) if translates else None, folder, steps, stopped, best, mean)
+    return TrainResult(folder, steps, stopped, best, mean, translates)

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "multihead/multihead.h"
+#include "multihead/ops/update.h"
 #include "tests/ops/compare.h"
 
 namespace mh {

@@ -187,5 +187,7 @@ def test_a_language_model_trains(tmp_path):
         callback=heard.append,
     )
     checks = [e for e in heard if isinstance(e, multihead.TrainValidation)]
-    assert done.model is None and done.steps == 20 and (tmp_path / "lm/model.safetensors").exists()
+    assert not done.translates and done.steps == 20 and (tmp_path / "lm/model.safetensors").exists()
+    with pytest.raises(ValueError, match="language model"):
+        _ = done.model
     assert checks[-1].loss < checks[0].loss and "perplexity" in checks[0].metrics and len(checks[0].samples) == 2
