@@ -16,7 +16,7 @@ struct DeclaredOp {
 
 // Those of one header's text: functions of namespace mh, not members.
 std::vector<DeclaredOp> declared_in(const std::string& text);
-// Those of every header of multihead/ops/ that cmake/public_headers.txt lists.
+// Those of every header of multihead/ops/ that cmake/public_headers.txt lists, and of ops/update.h, which optim calls.
 std::vector<DeclaredOp> declared_ops();
 
 }  // namespace mh
