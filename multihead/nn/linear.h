@@ -57,6 +57,7 @@ class Linear {
 
   int64_t in() const { return weight_->value.size(1); }
   int64_t out() const { return part_.end - part_.begin; }
+  bool has_bias() const { return bias_ != nullptr; }
 
  private:
   Tensor part(const Tensor& all, int64_t begin) const;
@@ -76,6 +77,7 @@ class Norm {
   struct Options {
     bool rms = false;
     float eps = 1e-5F;
+    bool bias = true;  // of the norm that has one: not rms
   };
   Norm(const Params& at, int64_t width, const Options& options);
   Norm(const Params& at, int64_t width) : Norm(at, width, Options{}) {}
