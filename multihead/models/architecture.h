@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "multihead/nn/block_options.h"
@@ -65,6 +66,7 @@ struct PoolerPlan {
   bool given = false;
   Activation activation = Activation::tanh;
   bool is_output = true;  // else only the head reads it
+  int64_t width = 0;      // 0: the stack's
 };
 
 // What a text model without patches has: an encoder alone (BERT), a causal decoder alone (GPT), or both, in which case
@@ -79,9 +81,11 @@ struct Architecture {
   std::optional<PatchEmbeddingOptions> patches{};
   std::optional<StackOptions> encoder{}, decoder{};
   bool cross_attention = false;
+  bool bridged = false;  // a matrix brings the encoder's rows to the decoder's width
   PoolerPlan pooler{};
   HeadPlan head{};
-  int64_t projection_width = 0;  // contrastive: of both towers
+  int64_t projection_width = 0;                // contrastive: of both towers
+  std::optional<Norm::Options> image_norm{};  // contrastive: of the image's class row
   SpecialTokens tokens{};
   std::vector<std::string> labels{};  // by number; empty: LABEL_0 …
   std::string problem_type{};         // as the config says, or empty

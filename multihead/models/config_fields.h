@@ -26,10 +26,12 @@ class ConfigFields {
   bool is_reading() const;
   // Whether the file has the key with another value than null. False while writing.
   bool has(std::string_view key) const;
+  bool is_text(std::string_view key) const;
 
   // Sizes are whole numbers from 1 (count: from 0) to 2^31 - 1. Throws: io, naming file and key, for another value.
   void size(std::string_view key, int64_t& place);
   void count(std::string_view key, int64_t& place);
+  void any_number(std::string_view key, int64_t& place);  // whole, of either sign
   void number(std::string_view key, float& place);
   void flag(std::string_view key, bool& place);
   void text(std::string_view key, std::string& place);
@@ -54,8 +56,8 @@ class ConfigFields {
 
   // What was written, laid out as Hugging Face does.
   std::string written() const;
-  // `base` (a JSON object, or empty) with the written keys put over its own: the others stay.
-  std::string written_over(std::string_view base) const;
+  // `base`, a JSON object, with those keys put over its own whose values differ from what was written in `before`.
+  std::string written_over(std::string_view base, const ConfigFields& before) const;
 
  private:
   struct Document;

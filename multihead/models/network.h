@@ -59,7 +59,8 @@ struct Network {
   std::optional<Decoder> decoder;  // … or with it
   std::optional<Linear> bridge, pooler, text_projection, image_projection;
   std::optional<Head> head, distilled;
-  const Param *final_bias = nullptr, *logit_scale = nullptr;
+  std::optional<Norm> image_norm;  // of CLIP's class row
+  const Param* logit_scale = nullptr;
 
  private:
   Tensor embed_for_decoder(const Tensor& ids, const Tensor& positions, Pass& pass) const;

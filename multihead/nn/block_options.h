@@ -38,6 +38,8 @@ struct BlockOptions {
   std::optional<Norm::Options> head_norm{};           // of each head's q and k
   int64_t window = -1;                                // of self-attention: keys that far on each side; -1: all
   bool first_norm = true;                             // with norms before: whether attention's input has one
+  std::optional<float> attention_dropout{};           // of the weights; `dropout` where not given
+  std::optional<float> middle_dropout{};              // of the feed-forward's middle; `dropout` where not given
 };
 
 // N layers and, with pre-norm, a last normalisation (torch's nn.Transformer has it with either).

@@ -26,7 +26,8 @@ class FeedForward {
 // Rows x (rows, width) f32 of ragged sequences in and out; parameters as torch.nn.TransformerEncoderLayer names them.
 class EncoderLayer {
  public:
-  EncoderLayer(const Params& at, const BlockOptions& options);
+  // `shared_table`: self-attention's T5 table is given by read_table.
+  EncoderLayer(const Params& at, const BlockOptions& options, bool shared_table = false);
   Tensor operator()(const Tensor& x, const Sequences& at, Pass& pass, const AttendOptions& options = {}) const;
   // The same with self-attention given: self_attend(normalised rows) -> o (rows, H, D).
   template <class SelfAttend>
@@ -54,7 +55,7 @@ Tensor EncoderLayer::step(const Tensor& x, Pass& pass, SelfAttend&& self_attend)
 // Parameters as torch.nn.TransformerDecoderLayer names them; self-attention is causal.
 class DecoderLayer {
  public:
-  DecoderLayer(const Params& at, const BlockOptions& options);
+  DecoderLayer(const Params& at, const BlockOptions& options, bool shared_table = false);
   Tensor operator()(const Tensor& x, const Sequences& at, const EncoderOutput& memory, Pass& pass,
                     const AttendOptions& self = {}, const AttendOptions& cross = {}) const;
   // The same with self-attention and cross-attention given: a step over kept keys and values.
@@ -65,11 +66,11 @@ class DecoderLayer {
   MultiHeadAttention self_attn, cross_attn;
 
  private:
-  Tensor ready(const Norm& norm, const Tensor& x, const Pass& pass) const;
-  Tensor ended(const Norm& norm, const Tensor& x) const;
+  Tensor ready(const std::optional<Norm>& norm, const Tensor& x, const Pass& pass) const;
+  Tensor ended(const std::optional<Norm>& norm, const Tensor& x) const;
   BlockOptions options_;
   FeedForward feed_forward_;
-  Norm norm1_, norm2_, norm3_;
+  std::optional<Norm> norm1_, norm2_, norm3_;
 };
 
 // self_attend(rows) -> o (rows, H, D) of self-attention, cross_attend likewise; both get normalised rows.

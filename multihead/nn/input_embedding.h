@@ -31,7 +31,8 @@ struct InputEmbeddingOptions {
 class InputEmbedding {
  public:
   // Throws: invalid_argument where sizes do not fit.
-  InputEmbedding(const Params& at, const InputEmbeddingOptions& options);
+  // `shared`: the table of tokens of another embedding, read in place of one of its own.
+  InputEmbedding(const Params& at, const InputEmbeddingOptions& options, const Param* shared = nullptr);
 
   // ids, positions and types i32 (rows); types empty: all 0. Throws: invalid_argument for an id, a position or a type
   // outside its table.

@@ -45,6 +45,8 @@ class Linear {
 
   // What an op on rows of this type reads, with its traces.
   LinearWeights weights(DType rows) const;
+  // The same as they are stored: in the file's type where they stayed there.
+  LinearWeights stored() const { return {part(weight_->value, part_.begin), bias()}; }
 
   // Lays the weights out once for inference in `compute`; undone by unpack. Changed weights need a new pack.
   void pack(DType compute);
@@ -61,6 +63,7 @@ class Linear {
 
  private:
   Tensor part(const Tensor& all, int64_t begin) const;
+  Tensor readable() const;
   Tensor bias() const;
   Tensor copy(DType rows) const;
   Tensor product(const Tensor& x, const LinearOptions& options) const;

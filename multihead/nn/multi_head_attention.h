@@ -111,9 +111,10 @@ class MultiHeadAttention {
   void pack(DType compute, Use use);
 
  private:
+  void make_joined(const Params& at);
   void make_separate(const Params& at);
   Tensor with_heads(const Tensor& rows, const std::optional<Norm>& norm, const Tensor& positions) const;
-  Tensor disentangled(const Heads& heads, const Sequences& at, const Tensor& table, Pass& pass) const;
+  Tensor disentangled(const Heads& heads, const Sequences& at, const AttendOptions& options, const Pass& pass) const;
   MultiHeadAttentionOptions options_;
   const Param* relative_ = nullptr;
   Tensor slopes_;

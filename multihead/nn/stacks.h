@@ -39,8 +39,9 @@ class Encoder {
   StackOptions options_;
   std::deque<EncoderLayer> layers_;
   std::vector<std::vector<Tensor>> params_;  // of each layer
-  const Param* table_ = nullptr;             // of the positions that layers share
-  std::optional<Norm> norm_, table_norm_;
+  const Param* table_ = nullptr;             // of T5Buckets, where layers share it
+  const Param* relative_ = nullptr;          // of Disentangled
+  std::optional<Norm> norm_, relative_norm_;
 };
 
 class Decoder {
