@@ -52,6 +52,7 @@ void make_program(CLI::App& app, int& code) {
   add_bench(app, code);
   add_train(app, code);
   add_translate(app, code);
+  add_generate(app, code);
   add_eval(app, code);
   add_tokenizer(app, code);
   add_inspect(app, code);

@@ -43,7 +43,7 @@
 #include "multihead/nn/positions.h"
 #include "multihead/nn/multi_head_attention.h"
 #include "multihead/nn/attention_state.h"
-#include "multihead/nn/blocks.h"
+#include "multihead/nn/stacks.h"
 #include "multihead/optim/schedule.h"
 #include "multihead/optim/adamw.h"
 #include "multihead/models/token_batch.h"

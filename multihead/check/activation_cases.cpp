@@ -14,7 +14,8 @@ struct Named {
 };
 constexpr Named kKinds[] = {{"relu", Activation::relu},           {"gelu", Activation::gelu},
                             {"gelu_tanh", Activation::gelu_tanh}, {"silu", Activation::silu},
-                            {"sigmoid", Activation::sigmoid},     {"tanh", Activation::tanh}};
+                            {"sigmoid", Activation::sigmoid},     {"tanh", Activation::tanh},
+                            {"quick_gelu", Activation::quick_gelu}};
 
 double activated(Activation kind, double x) {
   switch (kind) {
@@ -25,6 +26,7 @@ double activated(Activation kind, double x) {
     case Activation::silu: return x / (1 + std::exp(-x));
     case Activation::sigmoid: return 1 / (1 + std::exp(-x));
     case Activation::tanh: return std::tanh(x);
+    case Activation::quick_gelu: return x / (1 + std::exp(-1.702 * x));
   }
   return NAN;
 }
@@ -67,7 +69,7 @@ std::vector<OpCase> activation_cases() {
     for (const int64_t count : {3, 16, 100})
       cases.push_back(plain_case(each, Shape{count}, kinked ? 2 : 0, kinked ? 0.3 : 2));
     cases.push_back(plain_case(each, Shape{2, 5, 7}, -3, 0.5));
-    if (each.kind == Activation::silu || each.kind == Activation::gelu) {
+    if (each.kind == Activation::silu || each.kind == Activation::gelu || each.kind == Activation::quick_gelu) {
       for (const int64_t half : {1, 16, 21}) cases.push_back(gated_case(each, half));
     }
   }

@@ -18,15 +18,15 @@ struct Live {
 
 class Beam {
  public:
-  // `limit`: the most tokens, </s> counted. The options outlive the beam.
-  Beam(const SearchOptions& options, int64_t limit, int32_t end);
+  // `limit`: the most tokens, an end counted. The options and the ends outlive the beam.
+  Beam(const SearchOptions& options, int64_t limit, const std::vector<int32_t>& ends);
 
   // Best first; none when the sentence is done.
   const std::vector<Live>& live() const { return live_; }
   const TokenTree& tree() const { return tree_; }
 
   // One token further: for the n-th live hypothesis its k best tokens are tokens[n · k …], best first, with their
-  // log p. k is beam + 1, or the whole vocabulary where that is less. An index of -1 is none.
+  // log p. k is beam + ends, or the whole vocabulary where that is less. An index of -1 is none.
   void advance(const float* log_p, const int32_t* tokens, int64_t k);
 
   // The n_best, best first.
@@ -44,11 +44,13 @@ class Beam {
   };
   void gather(const float* log_p, const int32_t* tokens, int64_t k);
   void keep(double sum, int32_t node);
+  bool is_done() const;
   bool is_settled() const;
 
   const SearchOptions& options_;
   int64_t limit_, length_ = 0;
-  int32_t end_;
+  const std::vector<int32_t>& ends_;
+  size_t room_;  // of kept_
   int64_t finished_ = 0;
   TokenTree tree_;
   std::vector<Live> live_, next_;

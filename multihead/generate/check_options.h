@@ -5,7 +5,7 @@
 
 namespace mh::detail {
 
-inline constexpr int64_t kMostBeam = 63;  // top_k finds 64 tokens: the beam and </s>
+inline constexpr int64_t kMostBeam = 63;  // with one end; top_k finds 64 tokens: the beam and the ends
 inline constexpr int64_t kMostSamples = 1024;
 
 // Hypotheses that must be finished before a sentence is done.

@@ -19,7 +19,7 @@ class Generator {
   struct Limits {
     int64_t vocabulary = 0;
     int64_t fewest = 0, most = 0;  // tokens of a prompt
-    int32_t end = 0;               // the token that ends a text
+    int32_t end = 0;               // the token that ends a text; -1: none does
     // Whether WritingRules::length_factor and length_offset bound what is written, as they do a translation.
     bool prompt_bounds_length = false;
   };
@@ -39,6 +39,9 @@ class Generator {
   virtual Limits limits() const = 0;
   // The most tokens, the end counted, that may be written for a prompt of so many.
   virtual int64_t most_written(int64_t prompt) const = 0;
+  // What stands in the text before anything is written: the beginning token of a translation, or the prompt with the
+  // token that begins it.
+  virtual std::vector<int32_t> prefix(const std::vector<int32_t>& prompt) const { return prompt; }
   // Room for prompts of so many tokens and up to `width` hypotheses of each, of up to `longest` tokens.
   virtual int64_t room(const std::vector<int64_t>& prompts, int64_t width, int64_t longest) const = 0;
   // Reads the prompts.

@@ -48,14 +48,19 @@ int64_t DecoderOnlyGenerator::room(const std::vector<int64_t>& prompts, int64_t 
   return AttentionState::room(prompts, width, longest);
 }
 
+std::vector<int32_t> DecoderOnlyGenerator::prefix(const std::vector<int32_t>& prompt) const {
+  std::vector<int32_t> all;
+  if (before() == 1) all.push_back(model_.config().begin);
+  all.insert(all.end(), prompt.begin(), prompt.end());
+  return all;
+}
+
 // All of a prompt but its last token, which the first step is given.
 std::unique_ptr<Generator::State> DecoderOnlyGenerator::begin(const Prompts& prompts, int64_t room, Pass& pass) const {
   Prompts read;
   std::vector<int32_t> last;
   for (const auto& prompt : prompts) {
-    std::vector<int32_t> all;
-    if (before() == 1) all.push_back(model_.config().begin);
-    all.insert(all.end(), prompt.begin(), prompt.end());
+    std::vector<int32_t> all = prefix(prompt);
     check(!all.empty(), "begin: a prompt is empty; expected a token, or a model that begins with one");
     last.push_back(all.back());
     all.pop_back();

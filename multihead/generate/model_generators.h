@@ -13,6 +13,7 @@ class TransformerGenerator : public Generator {
   explicit TransformerGenerator(const Transformer& model) : model_(model) {}
   Limits limits() const override;
   int64_t most_written(int64_t) const override { return model_.config().max_length; }
+  std::vector<int32_t> prefix(const std::vector<int32_t>&) const override { return {model_.config().begin}; }
   int64_t room(const std::vector<int64_t>& prompts, int64_t width, int64_t longest) const override;
   std::unique_ptr<State> begin(const Prompts& prompts, int64_t room, Pass& pass) const override;
   Tensor step(State& state, const std::vector<int32_t>& ids, Pass& pass) const override;
@@ -30,6 +31,7 @@ class DecoderOnlyGenerator : public Generator {
   explicit DecoderOnlyGenerator(const DecoderOnly& model) : model_(model) {}
   Limits limits() const override;
   int64_t most_written(int64_t prompt) const override { return model_.config().max_length - before() - prompt; }
+  std::vector<int32_t> prefix(const std::vector<int32_t>& prompt) const override;
   int64_t room(const std::vector<int64_t>& prompts, int64_t width, int64_t longest) const override;
   std::unique_ptr<State> begin(const Prompts& prompts, int64_t room, Pass& pass) const override;
   Tensor step(State& state, const std::vector<int32_t>& ids, Pass& pass) const override;

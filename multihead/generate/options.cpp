@@ -1,6 +1,7 @@
 // The penalties' formulas, and what options may be.
 #include "multihead/generate/options.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "multihead/base/error.h"
@@ -25,7 +26,11 @@ void check_rules(const char* op, const WritingRules& rules) {
       rules.length_offset);
   check(rules.repetition_penalty > 0 && rules.repetition_penalty <= 1e3F,
         "{}: repetition_penalty {}; expected above 0, at most 1000", op, rules.repetition_penalty);
-  check(rules.no_repeat_ngram >= 0, "{}: no_repeat_ngram {}; expected 0 or more", op, rules.no_repeat_ngram);
+  check(rules.no_repeat_ngram >= 0 && rules.no_repeat_source_ngram >= 0,
+        "{}: no_repeat_ngram {} and no_repeat_source_ngram {}; expected 0 or more", op, rules.no_repeat_ngram,
+        rules.no_repeat_source_ngram);
+  check(rules.max_text >= 0 && rules.min_text >= 0, "{}: max_text {} and min_text {}; expected 0 or more", op,
+        rules.max_text, rules.min_text);
 }
 
 void check_batch(const char* op, const BatchOptions& batch) {
@@ -46,14 +51,21 @@ namespace detail {
 int64_t most_finished(const SearchOptions& o) { return std::llround(static_cast<double>(o.beam) * o.patience); }
 
 void check_options(const SearchOptions& o) {
-  check(o.beam >= 1 && o.beam <= kMostBeam, "search: a beam of {}; expected 1 to {}", o.beam, kMostBeam);
+  const int64_t ends = std::max<int64_t>(1, static_cast<int64_t>(o.rules.ends.size()));
+  check(o.beam >= 1 && o.beam + ends <= kMostBeam + 1, "search: a beam of {}; expected 1 to {}", o.beam,
+        kMostBeam + 1 - ends);
   check(o.patience > 0 && o.patience <= 1e6 && most_finished(o) >= 1,
         "search: a patience of {}; expected one that lets a hypothesis finish, at most 1e6", o.patience);
   check(o.n_best >= 1 && o.n_best <= most_finished(o),
         "search: the {} best of a beam of {}, which finishes {}; expected no more than that, or a wider beam", o.n_best,
         o.beam, most_finished(o));
+  check(o.stop == Stop::first || o.stop == Stop::full || o.n_best <= o.beam,
+        "search: the {} best of a beam of {} that does not stop at the first; expected no more than the beam", o.n_best,
+        o.beam);
+  check(!o.on_token || o.beam == 1, "search: tokens are told one by one with a beam of {}; expected a beam of 1",
+        o.beam);
   const double alpha = alpha_of(o.penalty);
-  check(alpha >= 0 && alpha <= 100, "search: a length penalty with alpha {}; expected 0 to 100", alpha);
+  check(alpha >= -100 && alpha <= 100, "search: a length penalty with alpha {}; expected -100 to 100", alpha);
   check_rules("search", o.rules);
   check_batch("search", o.batch);
 }
@@ -61,6 +73,7 @@ void check_options(const SearchOptions& o) {
 void check_options(const SamplingOptions& o) {
   check(o.samples >= 1 && o.samples <= kMostSamples, "sample: {} samples of a sentence; expected 1 to {}", o.samples,
         kMostSamples);
+  check(!o.on_token || o.samples == 1, "sample: tokens are told one by one with {} samples; expected 1", o.samples);
   check(o.temperature > 0 && o.temperature <= 1e6F, "sample: a temperature of {}; expected above 0, at most 1e6",
         o.temperature);
   check(o.top_k >= 0, "sample: top_k {}; expected 0 or more", o.top_k);

@@ -81,11 +81,11 @@ Drawn draw(const SamplingOptions& o, const float* logits, int64_t vocabulary, do
   return {at->token, static_cast<float>(logits[at->token] - top - std::log(sum))};
 }
 
-Sampler::Sampler(const SamplingOptions& options, uint64_t sentence, int64_t limit, int32_t end)
+Sampler::Sampler(const SamplingOptions& options, uint64_t sentence, int64_t limit, const std::vector<int32_t>& ends)
     : options_(options),
       sentence_(sentence),
       limit_(limit),
-      end_(end),
+      ends_(ends),
       live_{{0, 0, TokenTree::kRoot, 0.0}},
       stopped_(static_cast<size_t>(options.samples), TokenTree::kRoot) {}
 
@@ -103,7 +103,7 @@ void Sampler::advance(const float* logits, int64_t vocabulary) {
     const auto [token, log_p] = draw(options_, logits + row * vocabulary, vocabulary, u);
     const int32_t node = tree_.add(live_[n].node, token, log_p);
     stopped_[static_cast<size_t>(samples_[n])] = node;
-    if (token == end_) continue;
+    if (std::find(ends_.begin(), ends_.end(), token) != ends_.end()) continue;
     next_.push_back({static_cast<int32_t>(row), token, node, live_[n].sum + log_p});
     next_samples_.push_back(samples_[n]);
   }
@@ -115,7 +115,7 @@ void Sampler::advance(const float* logits, int64_t vocabulary) {
 std::vector<Hypothesis> Sampler::results() const {
   std::vector<Hypothesis> out;
   for (const int32_t node : stopped_) {
-    out.push_back(tree_.hypothesis(node, end_));
+    out.push_back(tree_.hypothesis(node, ends_));
     for (const float log_p : out.back().token_scores) out.back().score += log_p;
   }
   return out;

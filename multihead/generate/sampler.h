@@ -18,8 +18,8 @@ Drawn draw(const SamplingOptions& options, const float* logits, int64_t vocabula
 
 class Sampler {
  public:
-  // `sentence`: its number in the text. The options outlive the sampler.
-  Sampler(const SamplingOptions& options, uint64_t sentence, int64_t limit, int32_t end);
+  // `sentence`: its number in the text. The options and the ends outlive the sampler.
+  Sampler(const SamplingOptions& options, uint64_t sentence, int64_t limit, const std::vector<int32_t>& ends);
 
   const std::vector<Live>& live() const { return live_; }
   const TokenTree& tree() const { return tree_; }
@@ -31,7 +31,7 @@ class Sampler {
   const SamplingOptions& options_;
   uint64_t sentence_;
   int64_t limit_, length_ = 0;
-  int32_t end_;
+  const std::vector<int32_t>& ends_;
   TokenTree tree_;
   std::vector<Live> live_, next_;
   std::vector<int64_t> samples_, next_samples_;  // which sample each live one is

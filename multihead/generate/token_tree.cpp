@@ -12,13 +12,13 @@ void TokenTree::ids_to(int32_t node, std::vector<int32_t>& ids) const {
   std::reverse(ids.begin(), ids.end());
 }
 
-Hypothesis TokenTree::hypothesis(int32_t node, int32_t end) const {
+Hypothesis TokenTree::hypothesis(int32_t node, const std::vector<int32_t>& ends) const {
   Hypothesis out;
   ids_to(node, out.ids);
   for (; node != kRoot; node = nodes_[static_cast<size_t>(node)].parent)
     out.token_scores.push_back(nodes_[static_cast<size_t>(node)].score);
   std::reverse(out.token_scores.begin(), out.token_scores.end());
-  out.ended = !out.ids.empty() && out.ids.back() == end;
+  out.ended = !out.ids.empty() && std::find(ends.begin(), ends.end(), out.ids.back()) != ends.end();
   if (out.ended) out.ids.pop_back();
   return out;
 }

@@ -20,8 +20,8 @@ class TokenTree {
 
   // The tokens up to `node`, first to last; in place of what `ids` held.
   void ids_to(int32_t node, std::vector<int32_t>& ids) const;
-  // The hypothesis that stops at `node`, without a score; a last token `end` is taken off the ids.
-  Hypothesis hypothesis(int32_t node, int32_t end) const;
+  // The hypothesis that stops at `node`, without a score; a last token that is one of `ends` is taken off the ids.
+  Hypothesis hypothesis(int32_t node, const std::vector<int32_t>& ends) const;
 
  private:
   struct Node {

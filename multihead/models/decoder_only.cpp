@@ -35,6 +35,22 @@ const Param& token_table(const DecoderOnlyConfig& c, ParamStore& store) {
 
 }  // namespace
 
+DecoderOnlyConfig decoder_only_config(const TransformerConfig& c) {
+  return {.vocabulary = c.vocabulary,
+          .width = c.width,
+          .heads = c.heads,
+          .feed_forward = c.feed_forward,
+          .layers = c.decoder_layers,
+          .norm = c.norm,
+          .middle = c.middle,
+          .positions = c.positions,
+          .dropout = c.dropout,
+          .tied = c.tied,
+          .max_length = c.max_length,
+          .begin = c.begin,
+          .end = c.end};
+}
+
 DecoderOnly::DecoderOnly(const DecoderOnlyConfig& config, std::shared_ptr<ParamStore> store)
     : config_(config),
       store_(std::move(store)),

@@ -23,6 +23,10 @@ struct DecoderOnlyConfig {
   int32_t end = 2;
 };
 
+// A training config's [model] table read as a decoder-only model: layers are its decoder_layers; encoder_layers and pad
+// are not read.
+DecoderOnlyConfig decoder_only_config(const TransformerConfig& config);
+
 // Parameters: embedding.weight (V, C); positions.weight (max_length, C) where learned; decoder.layers.N… and
 // decoder.norm…, named as EncoderLayer names them; untied, output.weight (V, C). Embeddings are multiplied by √C where
 // positions are sinusoidal, as in the paper.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "multihead/models/token_batch.h"
-#include "multihead/nn/blocks.h"
+#include "multihead/nn/stacks.h"
 #include "multihead/ops/cross_entropy.h"
 #include "multihead/ops/linear_top_k.h"
 

@@ -9,7 +9,7 @@
 namespace mh {
 
 Linear::Linear(const Params& at, int64_t in, int64_t out, bool bias)
-    : weight_(&at.make("weight", {out, in}, Init::xavier())),
+    : weight_(&at.make_stored("weight", {out, in}, Init::xavier())),
       bias_(bias ? &at.make("bias", {out}, Init::zeros()) : nullptr),
       part_{0, out, 0} {}
 
@@ -24,7 +24,14 @@ Tensor Linear::copy(DType rows) const {
   return is_read ? weight_->copy.slice(0, part_.begin, part_.end) : Tensor();
 }
 
-LinearWeights Linear::weights(DType rows) const { return {part(weight_->value, part_.begin), bias(), copy(rows)}; }
+// In f32 and dense: what stayed in a file need be neither, and is then read so at every call.
+Tensor Linear::readable() const {
+  const Tensor w = part(weight_->value, part_.begin);
+  if (w.dtype() == DType::f32 && w.is_contiguous()) return w;
+  return w.trace() == 0 ? w.to(DType::f32).contiguous() : w;
+}
+
+LinearWeights Linear::weights(DType rows) const { return {readable(), bias(), copy(rows)}; }
 
 Tensor Linear::product(const Tensor& x, const LinearOptions& options) const {
   LinearOptions all = options;
@@ -40,7 +47,7 @@ Tensor Linear::product(const Tensor& x, const LinearOptions& options) const {
         all.dropout);
   }
   all.copy = copy(x.dtype());
-  return linear(x, part(weight_->value, part_.begin), all);
+  return linear(x, readable(), all);
 }
 
 Tensor Linear::operator()(const Tensor& x, const Tail& tail) const {
@@ -65,12 +72,13 @@ void Linear::pack_for_zeros() {
 
 Norm::Norm(const Params& at, int64_t width, const Options& options)
     : weight_(&at.make("weight", {width}, Init::ones())), options_(options) {
-  if (!options.rms) bias_ = &at.make("bias", {width}, Init::zeros());
+  if (!options.rms && options.bias) bias_ = &at.make("bias", {width}, Init::zeros());
 }
 
 Tensor Norm::operator()(const Tensor& x, std::optional<DType> result) const {
   if (options_.rms) return rms_norm(x, weight_->value, {.eps = options_.eps, .result = result});
-  return layer_norm(x, weight_->value, bias_->value, {.eps = options_.eps, .result = result});
+  return layer_norm(x, weight_->value, bias_ != nullptr ? bias_->value : Tensor(),
+                    {.eps = options_.eps, .result = result});
 }
 
 }  // namespace mh

@@ -45,6 +45,8 @@ class Linear {
 
   // What an op on rows of this type reads, with its traces.
   LinearWeights weights(DType rows) const;
+  // The same as they are stored: in the file's type where they stayed there.
+  LinearWeights stored() const { return {part(weight_->value, part_.begin), bias()}; }
 
   // Lays the weights out once for inference in `compute`; undone by unpack. Changed weights need a new pack.
   void pack(DType compute);
@@ -57,9 +59,11 @@ class Linear {
 
   int64_t in() const { return weight_->value.size(1); }
   int64_t out() const { return part_.end - part_.begin; }
+  bool has_bias() const { return bias_ != nullptr; }
 
  private:
   Tensor part(const Tensor& all, int64_t begin) const;
+  Tensor readable() const;
   Tensor bias() const;
   Tensor copy(DType rows) const;
   Tensor product(const Tensor& x, const LinearOptions& options) const;
@@ -76,6 +80,7 @@ class Norm {
   struct Options {
     bool rms = false;
     float eps = 1e-5F;
+    bool bias = true;  // of the norm that has one: not rms
   };
   Norm(const Params& at, int64_t width, const Options& options);
   Norm(const Params& at, int64_t width) : Norm(at, width, Options{}) {}

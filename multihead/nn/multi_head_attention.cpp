@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "multihead/nn/disentangled.h"
 #include "multihead/ops/elementwise.h"
 #include "multihead/ops/embedding.h"
 #include "multihead/ops/rope.h"
@@ -62,7 +63,25 @@ Tensor masked_heads(const Tensor& o, const Tensor& mask, const Sequences& at) {
 
 MultiHeadAttention::MultiHeadAttention(const Params& at, const MultiHeadAttentionOptions& options)
     : options_(complete(options)),
-      out_(at / "out_proj", options_.heads * options_.value_width, options_.output, options_.bias) {
+      out_(at / "out_proj", options_.heads * options_.value_width, options_.output,
+           options_.biases ? options_.biases->out : options_.bias) {
+  const MultiHeadAttentionOptions& o = options_;
+  if (o.separate) {
+    make_separate(at);
+  } else {
+    make_joined(at);
+  }
+  const auto* t5 = std::get_if<T5Buckets>(&o.positions);
+  if (t5 != nullptr && !o.shared_table)
+    relative_ = &at.make("relative_bias", {t5->buckets, o.heads}, Init::normal(0.02));
+  if (std::holds_alternative<Alibi>(o.positions)) slopes_ = alibi_slopes(o.heads);
+  if (const auto* d = std::get_if<Disentangled>(&o.positions); d != nullptr && !d->shared_projections) {
+    if (d->content_to_position) position_k_.emplace(at / "pos_key_proj", o.model, o.heads * o.key_width);
+    if (d->position_to_content) position_q_.emplace(at / "pos_query_proj", o.model, o.heads * o.key_width);
+  }
+}
+
+void MultiHeadAttention::make_joined(const Params& at) {
   const MultiHeadAttentionOptions& o = options_;
   const int64_t q_rows = o.heads * o.key_width, k_rows = o.key_heads * o.key_width,
                 v_rows = o.key_heads * o.value_width;
@@ -83,19 +102,33 @@ MultiHeadAttention::MultiHeadAttention(const Params& at, const MultiHeadAttentio
     k_ = separate("k_proj_weight", o.key_input, q_rows, k_rows);
     v_ = separate("v_proj_weight", o.value_input, k_end, v_rows);
   }
-  if (const auto* t5 = std::get_if<T5Buckets>(&o.positions))
-    relative_ = &at.make("relative_bias", {t5->buckets, o.heads}, Init::normal(0.02));
-  if (std::holds_alternative<Alibi>(o.positions)) slopes_ = alibi_slopes(o.heads);
 }
 
-Tensor MultiHeadAttention::rotated(const Tensor& x, const Tensor& positions) const {
+void MultiHeadAttention::make_separate(const Params& at) {
+  const MultiHeadAttentionOptions& o = options_;
+  const AttentionBiases has = o.biases.value_or(AttentionBiases{o.bias, o.bias, o.bias, o.bias});
+  q_.emplace(at / "q_proj", o.model, o.heads * o.key_width, has.query);
+  k_.emplace(at / "k_proj", o.key_input, o.key_heads * o.key_width, has.key);
+  v_.emplace(at / "v_proj", o.value_input, o.key_heads * o.value_width, has.value);
+  if (o.key_input == o.value_input) cross_.emplace(std::vector<Linear>{*k_, *v_});
+  if (o.key_input == o.model && o.value_input == o.model) self_.emplace(std::vector<Linear>{*q_, *k_, *v_});
+  if (o.head_norm) {
+    q_norm_.emplace(at / "q_norm", o.key_width, *o.head_norm);
+    k_norm_.emplace(at / "k_norm", o.key_width, *o.head_norm);
+  }
+}
+
+Tensor MultiHeadAttention::with_heads(const Tensor& rows, const std::optional<Norm>& norm,
+                                      const Tensor& positions) const {
+  Tensor x = split_heads(rows, options_.key_width);
+  if (norm) x = (*norm)(x);
   const auto* rotary = std::get_if<Rotary>(&options_.positions);
   if (rotary == nullptr) return x;
-  return rope(x, positions, {.base = rotary->base, .interleaved = rotary->interleaved});
+  return rope(x, positions, {.base = rotary->base, .interleaved = rotary->interleaved, .width = rotary->width});
 }
 
 Tensor MultiHeadAttention::queries(const Tensor& x, const Tensor& positions) const {
-  return rotated(split_heads((*q_)(x), options_.key_width), positions);
+  return with_heads((*q_)(x), q_norm_, positions);
 }
 
 MultiHeadAttention::KeysValues MultiHeadAttention::keys_values(const Tensor& k, const Tensor& v,
@@ -104,29 +137,55 @@ MultiHeadAttention::KeysValues MultiHeadAttention::keys_values(const Tensor& k, 
   std::vector<Tensor> parts;
   if (pair_ && same(k, v)) {
     parts = split((*pair_)(k), 1, {k_rows, v_rows});
+  } else if (cross_ && same(k, v)) {
+    parts = (*cross_)(k);
   } else {
     parts = {(*k_)(k), (*v_)(v)};
   }
-  return {rotated(split_heads(parts[0], options_.key_width), positions), split_heads(parts[1], options_.value_width)};
+  return {with_heads(parts[0], k_norm_, positions), split_heads(parts[1], options_.value_width)};
 }
 
 MultiHeadAttention::Heads MultiHeadAttention::project(const Tensor& x, const Tensor& positions,
                                                       const RepeatedRows& repeats) const {
-  if (!all_) {
+  if (!all_ && !self_) {
     const KeysValues kv = keys_values(x, x, positions);
     return {queries(x, positions), kv.k, kv.v};
   }
   const int64_t q_rows = options_.heads * options_.key_width, k_rows = options_.key_heads * options_.key_width,
                 v_rows = options_.key_heads * options_.value_width;
-  const Tensor all = repeats.which ? embedding((*all_)(embedding(x, repeats.first)), repeats.which) : (*all_)(x);
-  const std::vector<Tensor> parts = split(all, 1, {q_rows, k_rows, v_rows});
-  return {rotated(split_heads(parts[0], options_.key_width), positions),
-          rotated(split_heads(parts[1], options_.key_width), positions), split_heads(parts[2], options_.value_width)};
+  std::vector<Tensor> parts;
+  if (self_ && !repeats.which) {
+    parts = (*self_)(x);
+  } else {
+    const auto product = [&](const Tensor& rows) { return all_ ? (*all_)(rows) : self_->joined(rows); };
+    const Tensor all =
+        repeats.which ? embedding(product(embedding(x, repeats.first)), repeats.which) : product(x);
+    parts = split(all, 1, {q_rows, k_rows, v_rows});
+  }
+  return {with_heads(parts[0], q_norm_, positions), with_heads(parts[1], k_norm_, positions),
+          split_heads(parts[2], options_.value_width)};
+}
+
+Tensor MultiHeadAttention::disentangled(const Heads& heads, const Sequences& at, const AttendOptions& options,
+                                        const Pass& pass) const {
+  const auto& d = std::get<Disentangled>(options_.positions);
+  check(static_cast<bool>(options.relative), "attend: the table of distances is missing; expected f32 ({}, {})",
+        2 * d.span(), options_.model);
+  const Tensor table = cast(options.relative, pass.compute());
+  const auto projected = [&](bool wanted, const Linear& own, const std::optional<Linear>& extra) {
+    return wanted ? split_heads(d.shared_projections ? own(table) : (*extra)(table), options_.key_width) : Tensor();
+  };
+  return disentangled_bias({.q = heads.q,
+                            .k = heads.k,
+                            .position_k = projected(d.content_to_position, *k_, position_k_),
+                            .position_q = projected(d.position_to_content, *q_, position_q_)},
+                           at, d);
 }
 
 AttentionOptions MultiHeadAttention::call_options(Pass& pass, const Mask& mask) const {
   const DropoutOptions drop = pass.dropout(options_.dropout);
-  AttentionOptions out{.mask = mask, .similarity = options_.similarity, .dropout = {drop.p, drop.seed}};
+  const Mask kept = options_.window < 0 ? mask : mask & window(options_.window, options_.window);
+  AttentionOptions out{.mask = kept, .similarity = options_.similarity, .dropout = {drop.p, drop.seed}};
   if (const auto* t5 = std::get_if<T5Buckets>(&options_.positions))
     out.bias.push_back(T5Bias{relative_->value, t5->bidirectional, t5->max_distance});
   if (slopes_) out.bias.push_back(AlibiBias{slopes_});
@@ -137,8 +196,11 @@ Tensor MultiHeadAttention::attend(const Heads& heads, const Sequences& queries, 
                                   const AttendOptions& options) const {
   AttentionOptions call = call_options(pass, options.mask);
   call.packed = Packed{queries.starts, keys.starts};
-  const Tensor o = attention(heads.q, heads.k, heads.v, call).o;
-  return options.head_mask ? masked_heads(o, options.head_mask, queries) : o;
+  if (std::holds_alternative<Disentangled>(options_.positions))
+    call.bias.push_back(DenseBias{disentangled(heads, queries, options, pass)});
+  const AttentionResult result = attention(heads.q, heads.k, heads.v, call);
+  if (options.weights != nullptr) *options.weights = attention_weights(heads.q, heads.k, result.lse, call);
+  return options.head_mask ? masked_heads(result.o, options.head_mask, queries) : result.o;
 }
 
 Tensor MultiHeadAttention::finish(const Tensor& o, Pass& pass, const SublayerEnd& ending) const {
@@ -173,19 +235,28 @@ Tensor MultiHeadAttention::operator()(const Tensor& q, const Tensor& k, const Te
 }
 
 void MultiHeadAttention::pack(DType compute, Use use) {
-  const auto pack_part = [&](std::optional<Linear>& part) {
+  const auto pack_part = [&](auto& part) {
     if (part) part->pack(compute);
   };
-  if (use == Use::self && all_) {
+  const bool together = use == Use::self && (all_ || self_);
+  if (together) {
     pack_part(all_);
+    pack_part(self_);
   } else {
     pack_part(q_);
-    if (pair_) {
+    if (pair_ || cross_) {
       pack_part(pair_);
+      pack_part(cross_);
     } else {
       pack_part(k_);
       pack_part(v_);
     }
+  }
+  if (std::holds_alternative<Disentangled>(options_.positions)) {
+    pack_part(q_);
+    pack_part(k_);
+    pack_part(position_q_);
+    pack_part(position_k_);
   }
   out_.pack(compute);
 }

@@ -42,28 +42,47 @@ Tensor fresh(const std::string& name, const Shape& shape, const Init& init, uint
 
 }  // namespace
 
-const Param& ParamStore::make(const std::string& name, const Shape& shape, const Init& init) {
+void ParamStore::check_new(const std::string& name, const Shape& shape, const Init& init) const {
   for (const auto& param : params_)
     check(param->name != name, "parameters: the name {} is taken; expected each name once", name);
   check(init.kind != Init::Kind::xavier || shape.rank() == 2,
         "parameters: {} is {}; a Xavier beginning expects a matrix", name, shape);
-  Tensor value;
-  if (from_file_) {
-    const auto at = loaded_.find(name);
-    check(at != loaded_.end(), "parameters: the file has no {}; expected f32 {}", name, shape);
-    check(at->second.shape() == shape, "parameters: {} does not fit the model; expected {}; the file has {}", name,
-          shape, at->second.shape());
-    check(is_float(at->second.dtype()), "parameters: {} holds {}; expected floats", name, mh::name(at->second.dtype()));
-    // A copy: what a file maps is not ours to write.
-    value = empty(shape);
-    value.copy_from(at->second);
-  } else {
-    value = fresh(name, shape, init, options_.seed);
-  }
-  auto param = std::make_unique<Param>(Param{.name = name, .value = parameter(value), .copy = {}});
-  if (options_.compute != DType::f32 && shape.rank() == 2) param->copy = value.to(options_.compute);
+}
+
+const Tensor& ParamStore::loaded(const std::string& name, const Shape& shape) const {
+  const std::string shown = options_.file_name ? options_.file_name(name) : name;
+  const auto at = loaded_.find(name);
+  check(at != loaded_.end(), "parameters: the file has no {}; expected f32 {}", shown, shape);
+  check(at->second.shape() == shape, "parameters: {} does not fit the model; expected {}; the file has {}", shown,
+        shape, at->second.shape());
+  check(is_float(at->second.dtype()), "parameters: {} holds {}; expected floats", shown, mh::name(at->second.dtype()));
+  return at->second;
+}
+
+const Param& ParamStore::add(const std::string& name, const Tensor& value) {
+  auto param = std::make_unique<Param>(Param{.name = name, .value = value, .copy = {}});
+  if (options_.compute != DType::f32 && value.rank() == 2 && !options_.in_place)
+    param->copy = value.detach().to(options_.compute);
   params_.push_back(std::move(param));
   return *params_.back();
+}
+
+const Param& ParamStore::make(const std::string& name, const Shape& shape, const Init& init) {
+  check_new(name, shape, init);
+  if (!from_file_) return add(name, parameter(fresh(name, shape, init, options_.seed)));
+  const Tensor& from = loaded(name, shape);
+  if (options_.in_place) return add(name, from.to(DType::f32).contiguous());
+  // A copy: what a file maps is not ours to write.
+  const Tensor value = empty(shape);
+  value.copy_from(from);
+  return add(name, parameter(value));
+}
+
+const Param& ParamStore::make_stored(const std::string& name, const Shape& shape, const Init& init) {
+  if (!from_file_ || !options_.in_place) return make(name, shape, init);
+  check_new(name, shape, init);
+  const Tensor& from = loaded(name, shape);
+  return add(name, from.dtype() == DType::f64 ? from.to(DType::f32) : from);
 }
 
 int64_t ParamStore::count() const {
@@ -120,6 +139,10 @@ Params Params::operator/(std::string_view name) const { return Params(*store_, j
 
 const Param& Params::make(std::string_view name, const Shape& shape, const Init& init) const {
   return store_->make(joined(name), shape, init);
+}
+
+const Param& Params::make_stored(std::string_view name, const Shape& shape, const Init& init) const {
+  return store_->make_stored(joined(name), shape, init);
 }
 
 bool Params::holds(std::string_view name) const { return store_->holds(joined(name)); }

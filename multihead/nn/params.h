@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -34,6 +35,10 @@ struct Param {
 struct ParamStoreOptions {
   uint64_t seed = 1;           // of fresh parameters
   DType compute = DType::f32;  // bf16: matrices get a bf16 copy
+  // Values of a file stay where they are, untraced: for inference. Matrices keep their type and strides.
+  bool in_place = false;
+  // What a file calls one of our parameters, for sentences; our name where not given.
+  std::function<std::string(const std::string&)> file_name{};
 };
 
 // All parameters of a model, by name. Fresh ones depend on the seed and their own name alone.
@@ -46,6 +51,8 @@ class ParamStore {
 
   // Throws: invalid_argument where the name is taken, missing from the file, or there with another shape.
   const Param& make(const std::string& name, const Shape& shape, const Init& init);
+  // The same for a module that reads any float type and any strides: a value in place keeps them.
+  const Param& make_stored(const std::string& name, const Shape& shape, const Init& init);
   // In the order they were made.
   const std::vector<std::unique_ptr<Param>>& all() const { return params_; }
   int64_t count() const;
@@ -64,6 +71,9 @@ class ParamStore {
   void refresh_copies();
 
  private:
+  const Tensor& loaded(const std::string& name, const Shape& shape) const;
+  const Param& add(const std::string& name, const Tensor& value);
+  void check_new(const std::string& name, const Shape& shape, const Init& init) const;
   ParamStoreOptions options_;
   std::map<std::string, Tensor> loaded_;
   bool from_file_ = false;
@@ -78,6 +88,7 @@ class Params {
   Params operator/(std::string_view name) const;
   Params operator/(int64_t index) const { return *this / std::to_string(index); }
   const Param& make(std::string_view name, const Shape& shape, const Init& init) const;
+  const Param& make_stored(std::string_view name, const Shape& shape, const Init& init) const;
   // Whether a file is being read and has the name below this path.
   bool holds(std::string_view name) const;
   bool from_file() const { return store_->from_file(); }

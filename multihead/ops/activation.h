@@ -6,8 +6,8 @@
 namespace mh {
 
 // relu: max(x, 0). gelu: x · Φ(x), Φ the normal distribution. gelu_tanh: x/2 · (1 + tanh(√(2/π) (x + 0.044715 x³))).
-// silu: x / (1 + exp(-x)). sigmoid: 1 / (1 + exp(-x)). NaN stays NaN.
-enum class Activation { none, relu, gelu, gelu_tanh, silu, sigmoid, tanh };
+// silu: x / (1 + exp(-x)). sigmoid: 1 / (1 + exp(-x)). quick_gelu: x / (1 + exp(-1.702 x)). NaN stays NaN.
+enum class Activation { none, relu, gelu, gelu_tanh, silu, sigmoid, tanh, quick_gelu };
 
 // y = f(x), element by element; f32, bf16 or f16. none gives x itself.
 // Gradient: dy · f'(x), at the kink of relu 0; saves x.

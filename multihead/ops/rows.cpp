@@ -58,8 +58,9 @@ kernels::Activation kernel_activation(std::string_view op, Activation kind) {
     case Activation::silu: return kernels::Activation::silu;
     case Activation::sigmoid: return kernels::Activation::sigmoid;
     case Activation::tanh: return kernels::Activation::tanh;
+    case Activation::quick_gelu: return kernels::Activation::quick_gelu;
   }
-  fail(ErrorKind::invalid_argument, "{}: activation {} is none of the seven", op, static_cast<int>(kind));
+  fail(ErrorKind::invalid_argument, "{}: activation {} is none of the eight", op, static_cast<int>(kind));
 }
 
 }  // namespace mh::detail

@@ -2,14 +2,11 @@
 #include "multihead/tasks/language_model.h"
 
 #include <cmath>
-#include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "multihead/base/error.h"
+#include "multihead/generate/search.h"
 #include "multihead/io/durable_file.h"
-#include "multihead/io/safetensors.h"
 #include "multihead/metrics/perplexity.h"
-#include "multihead/models/config_json.h"
 #include "multihead/models/model_file.h"
 #include "multihead/tasks/settle_tokenizer.h"
 #include "multihead/text/unicode/utf8.h"
@@ -18,8 +15,6 @@ namespace mh {
 
 namespace {
 
-constexpr const char* kKind = "language_model";
-constexpr const char* kModelFile = "/model.safetensors";
 constexpr int64_t kSampleLength = 40;  // tokens: a line that fits a terminal
 
 struct WindowsOfOneBatch : Batch {
@@ -33,7 +28,7 @@ TextScores sizes_of_text(const PlainText& text) {
 }
 
 // -Σ log p, in the order of the windows.
-double nats_of(const CausalModel& model, const TextWindows& windows, const TextScoreOptions& options) {
+double nats_of(const DecoderOnly& model, const TextWindows& windows, const TextScoreOptions& options) {
   double sum = 0;
   for (int64_t begin = 0; begin < windows.size();) {
     std::vector<std::span<const int32_t>> texts;
@@ -46,29 +41,20 @@ double nats_of(const CausalModel& model, const TextWindows& windows, const TextS
     }
     begin += static_cast<int64_t>(texts.size());
     Pass pass = Pass::inference(options.compute);
-    sum += model.loss(pack_texts(texts, model.config().begin), pass, 0).nll.item({});
+    const TextBatch batch = pack_texts(texts, model.config().begin);
+    sum += model.loss(batch.input, batch.labels, pass).nll.item({});
   }
   return sum;
 }
 
-// The config that a model's file carries; `kind` stands beside it.
-nlohmann::ordered_json config_of_file(const std::map<std::string, std::string>& metadata) {
-  const auto text = metadata.find(kConfigKey);
-  if (text == metadata.end()) return {};
-  return nlohmann::ordered_json::parse(text->second, nullptr, false);
-}
-
-bool says_language_model(const nlohmann::ordered_json& config) {
-  return config.is_object() && config.value("kind", "") == kKind;
-}
-
-void save_language_model(const std::string& path, const CausalModel& model, const Tokenizer& tokenizer) {
-  auto config = nlohmann::ordered_json::parse(config_to_json(model.config()));
-  config["kind"] = kKind;
-  write_safetensors(path, {.tensors = model.params().values(),
-                           .metadata = {{kConfigKey, config.dump()},
-                                        {"format", "pt"},
-                                        {kTokenizerKey, tokenizer_hash(tokenizer)}}});
+// Texts drawn from the beginning with the model's own probabilities.
+std::vector<std::vector<int32_t>> drawn_texts(const DecoderOnly& model, int64_t count, uint64_t seed, DType compute) {
+  std::vector<std::vector<int32_t>> out;
+  for (const auto& samples :
+       sample(model, Prompts(static_cast<size_t>(count)),
+              {.seed = seed, .rules = {.max_length = kSampleLength}, .batch = {.compute = compute}}))
+    out.push_back(samples.front().ids);
+  return out;
 }
 
 }  // namespace
@@ -80,34 +66,9 @@ Metrics TextScores::metrics() const {
           {"bits_per_byte", bits_per_byte(nats, bytes)}};
 }
 
-bool is_language_model(const std::string& folder) {
-  std::error_code ignored;
-  const std::string path = folder + kModelFile;
-  return std::filesystem::exists(path, ignored) &&
-         says_language_model(config_of_file(read_safetensors(path, {.verify = false}).metadata));
-}
-
-LanguageModelFolder load_language_model(const std::string& folder) {
-  const std::string path = folder + kModelFile, tokenizer_path = folder + "/tokenizer.json";
-  Safetensors file = read_safetensors(path);
-  nlohmann::ordered_json json = config_of_file(file.metadata);
-  if (!says_language_model(json)) fail(ErrorKind::io, "{}: is not a language model", path);
-  json["kind"] = "transformer";  // whose keys it has
-  const TransformerConfig config = config_from_json(json.dump(), path);
-  const Tokenizer tokenizer = Tokenizer::load(tokenizer_path);
-  auto metadata = file.metadata;
-  metadata[kConfigKey] = json.dump();
-  check_tokenizer({tokenizer_path, tokenizer}, path, metadata);
-  const auto store = std::make_shared<ParamStore>(std::move(file.tensors));
-  CausalModel model(config, store);
-  check(store->unused().empty(), "{}: holds '{}', for which the model has no use", path,
-        store->unused().empty() ? "" : store->unused().front());
-  return {tokenizer, std::move(model)};
-}
-
 TextScores score_text(LanguageModelFolder& model, const std::string& path, const TextScoreOptions& options) {
   const PlainText text(path);
-  const TransformerConfig& config = model.model.config();
+  const TransformerConfig& config = model.config;
   const TextWindows windows(text, model.tokenizer,
                             {.longest = config.max_length, .packed = options.packed, .end = config.end});
   model.model.pack(options.compute);
@@ -127,17 +88,15 @@ LanguageModelTask::LanguageModelTask(const TaskSetup& setup) : setup_(setup) {
       for (const std::string& sentence : text->report()) setup.events.on_message(sentence);
   tokenizer_ = detail::settle_tokenizer(
       setup, [&] { return std::vector<std::string>(train.lines().begin(), train.lines().end()); });
-  const TextWindows::Options cut{
-      .longest = setup.max_length(), .packed = setup.task.packed, .end = setup.model.end};
+  const TextWindows::Options cut{.longest = setup.max_length(), .packed = setup.task.packed, .end = setup.model.end};
   train_ = TextWindows(train, tokenizer_, cut);
   if (data.validates()) valid_ = TextWindows(valid, tokenizer_, cut);
   valid_sizes_ = sizes_of_text(valid);
   valid_sizes_.tokens = valid_.tokens();
   std::vector<ExampleLength> lengths;
   for (int64_t n = 0; n < train_.size(); ++n) lengths.push_back({static_cast<int64_t>(train_[n].size()), 0});
-  order_.emplace(std::move(lengths), OrderOptions{.tokens_per_batch = data.tokens_per_batch,
-                                                  .window = data.window,
-                                                  .seed = setup.seed});
+  order_.emplace(std::move(lengths),
+                 OrderOptions{.tokens_per_batch = data.tokens_per_batch, .window = data.window, .seed = setup.seed});
 }
 
 TaskFacts LanguageModelTask::facts() const {
@@ -160,24 +119,22 @@ std::unique_ptr<Batch> LanguageModelTask::batch(const Position& at) const {
 void LanguageModelTask::make_model(std::shared_ptr<ParamStore> store) {
   TransformerConfig config = setup_.model;
   config.vocabulary = tokenizer_.size();
-  model_.emplace(config, std::move(store));
+  model_.emplace(decoder_only_config(config), std::move(store));
 }
 
 CrossEntropy LanguageModelTask::loss(const Batch& batch, Pass& pass) const {
-  return model_->loss(dynamic_cast<const WindowsOfOneBatch&>(batch).text, pass, setup_.smoothing);
+  const TextBatch& text = dynamic_cast<const WindowsOfOneBatch&>(batch).text;
+  return model_->loss(text.input, text.labels, pass, setup_.smoothing);
 }
 
 Verdict LanguageModelTask::validate(const ValidateOptions& options) {
   model_->pack(options.compute);
   TextScores scores = valid_sizes_;
-  scores.nats = nats_of(*model_, valid_,
-                        {.tokens_per_batch = setup_.data.tokens_per_batch, .compute = options.compute});
+  scores.nats =
+      nats_of(*model_, valid_, {.tokens_per_batch = setup_.data.tokens_per_batch, .compute = options.compute});
   Verdict out{.metrics = scores.metrics()};
   if (!options.answers || !std::isfinite(scores.nats)) return out;
-  for (const std::vector<int32_t>& ids : sample_texts(*model_, {.samples = setup_.task.samples,
-                                                               .longest = kSampleLength,
-                                                               .seed = setup_.seed,
-                                                               .compute = options.compute}))
+  for (const std::vector<int32_t>& ids : drawn_texts(*model_, setup_.task.samples, setup_.seed, options.compute))
     out.samples.push_back(whole_utf8(tokenizer_.decode(ids)));
   return out;
 }
@@ -187,7 +144,9 @@ void LanguageModelTask::begin(const std::string& folder) const {
 }
 
 void LanguageModelTask::save(const std::string& folder) const {
-  save_language_model(folder + kModelFile, *model_, tokenizer_);
+  TransformerConfig model = setup_.model;
+  model.vocabulary = tokenizer_.size();
+  save_language_model(folder, *model_, model, tokenizer_);
 }
 
 }  // namespace mh

@@ -6,7 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "multihead/tasks/causal_model.h"
+#include "multihead/models/language_model_file.h"
+#include "multihead/tasks/batches.h"
 #include "multihead/tasks/plain_text.h"
 #include "multihead/tasks/task.h"
 #include "multihead/tasks/task_setup.h"
@@ -22,19 +23,6 @@ struct TextScores {
   // {"loss", "perplexity", "perplexity_per_word", "bits_per_byte"}, as metrics/perplexity.h has them.
   Metrics metrics() const;
 };
-
-// A language model in a folder: model.safetensors and tokenizer.json.
-struct LanguageModelFolder {
-  Tokenizer tokenizer;
-  CausalModel model;
-};
-
-// Whether FOLDER/model.safetensors is there and is a language model.
-bool is_language_model(const std::string& folder);
-
-// Throws: as Tokenizer::load and read_safetensors; io where it is another kind of model; invalid_argument where weights
-// are missing, have another shape or have no use, or the tokenizer is not the model's.
-LanguageModelFolder load_language_model(const std::string& folder);
 
 struct TextScoreOptions {
   bool packed = true;  // windows run across lines; else every line is predicted alone
@@ -67,7 +55,7 @@ class LanguageModelTask : public Task {
   TextWindows train_, valid_;
   TextScores valid_sizes_;  // without nats
   std::optional<BatchOrder> order_;
-  std::optional<CausalModel> model_;
+  std::optional<DecoderOnly> model_;
 };
 
 }  // namespace mh

@@ -67,8 +67,8 @@ StartModel read_start_model(const TrainConfig& config) {
         is_text ? "translation" : "language_model");
   if (is_text) {
     const LanguageModelFolder found = load_language_model(config.start.from);
-    check_same_model(config, found.model.config());
-    return {.config = found.model.config(),
+    check_same_model(config, found.config);
+    return {.config = found.config,
             .weights = found.model.params().values(),
             .tokenizer = tokenizer_of(config, folder)};
   }

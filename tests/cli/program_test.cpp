@@ -25,7 +25,7 @@ std::set<std::string> keys(const Json& object) {
 
 TEST_F(Program, HelpOfEveryCommandSucceeds) {
   for (const char* command :
-       {"", "doctor", "selftest", "bench", "translate", "eval", "bench attention", "bench gemm", "bench rows", "train",
+       {"", "doctor", "selftest", "bench", "translate", "generate", "eval", "bench attention", "bench gemm", "bench rows", "train",
         "inspect", "average", "tokenizer", "tokenizer train", "tokenizer encode", "tokenizer decode"}) {
     const Ran ran = run(std::string(command) + " --help");
     EXPECT_EQ(ran.code, 0) << command;

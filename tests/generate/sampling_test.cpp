@@ -131,7 +131,8 @@ TEST(Sample, ADrawDependsOnItsPlaceAlone) {
 // Tokens of equal logits: a token is the draw itself, in steps of 1/64.
 std::vector<int32_t> drawn_tokens(const SamplingOptions& options, uint64_t sentence, size_t sample = 0) {
   const std::vector<float> logits(64 * static_cast<size_t>(options.samples), 0.0F);
-  detail::Sampler sampler(options, sentence, 200, 64);
+  const std::vector<int32_t> ends{64};
+  detail::Sampler sampler(options, sentence, 200, ends);
   for (int step = 0; step < 200; ++step) sampler.advance(logits.data(), 64);
   return sampler.results().at(sample).ids;
 }

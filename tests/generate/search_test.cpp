@@ -264,7 +264,7 @@ TEST(Search, RefusesWhatItCannotDo) {
   const Transformer model = tiny_model(10);
   for (const SearchOptions& wrong :
        {SearchOptions{.beam = 0}, SearchOptions{.beam = 64}, SearchOptions{.beam = 2, .n_best = 3},
-        SearchOptions{.n_best = 0}, SearchOptions{.penalty = PowerPenalty{-1}}, SearchOptions{.patience = 0},
+        SearchOptions{.n_best = 0}, SearchOptions{.penalty = PowerPenalty{-101}}, SearchOptions{.patience = 0},
         SearchOptions{.rules = {.max_length = -1}}, SearchOptions{.rules = {.max_length = 3, .min_length = 4}},
         SearchOptions{.rules = {.length_offset = 0}}, SearchOptions{.rules = {.repetition_penalty = 0}},
         SearchOptions{.batch = {.tokens = 0}}, SearchOptions{.batch = {.compute = DType::i32}}}) {

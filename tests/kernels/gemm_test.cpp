@@ -35,6 +35,7 @@ Real activate(Activation activation, Real x) {
     case Activation::silu: return x / (1 + std::exp(-x));
     case Activation::sigmoid: return 1 / (1 + std::exp(-x));
     case Activation::tanh: return std::tanh(x);
+    case Activation::quick_gelu: return x / (1 + std::exp(static_cast<Real>(-1.702) * x));
   }
   return x;
 }
@@ -235,7 +236,8 @@ TEST(Gemm, FusedTailHoldsTheAccuracyRule) {
   for (DType type : kTypes) {
     for (DType result : kTypes) {
       for (Activation activation : {Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh,
-                                    Activation::silu, Activation::sigmoid, Activation::tanh}) {
+                                    Activation::silu, Activation::sigmoid, Activation::tanh,
+                                    Activation::quick_gelu}) {
         Product p = make(80, 61, 90, type);
         p.result = result;
         p.activation = activation;

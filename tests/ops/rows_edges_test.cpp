@@ -39,6 +39,7 @@ std::vector<std::pair<const char*, std::function<Tensor(const Tensor&)>>> row_op
           {"silu", acting(Activation::silu)},
           {"sigmoid", acting(Activation::sigmoid)},
           {"tanh", acting(Activation::tanh)},
+          {"quick_gelu", acting(Activation::quick_gelu)},
           {"swiglu", [](const Tensor& x) { return swiglu(x); }},
           {"exp", [](const Tensor& x) { return exp(x); }},
           {"log", [](const Tensor& x) { return log(x); }},

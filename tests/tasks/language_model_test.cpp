@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <map>
 
 #include "multihead/models/model_file.h"
 #include "multihead/text/unicode/utf8.h"
@@ -43,12 +45,12 @@ class LanguageModels : public testing::Test {
     return load_language_model(folder);
   }
   // -log p of the last token of a text, from the logits of the tokens before it, in double.
-  static double nats_of_last(const CausalModel& model, std::vector<int32_t> text) {
+  static double nats_of_last(const DecoderOnly& model, std::vector<int32_t> text) {
     const int32_t last = text.back();
     text.pop_back();
     text.insert(text.begin(), model.config().begin);
     Pass pass = Pass::inference();
-    const Tensor rows = model.rows(token_batch({text}), pass);
+    const Tensor rows = model.hidden(token_batch({text}), pass);
     const Tensor logits = model.logits(rows.slice(0, rows.size(0) - 1, rows.size(0)));
     double largest = -INFINITY, sum = 0;
     for (int64_t v = 0; v < logits.size(1); ++v) largest = std::max<double>(largest, logits.item({0, v}));
@@ -136,40 +138,28 @@ TEST_F(LanguageModels, BatchesHoldEveryTokenOnceAndTheLossIsTheMeanOverThem) {
   EXPECT_NEAR(nats, wanted, 1e-5 * wanted);
 }
 
-TEST_F(LanguageModels, NoTokenSeesALaterOne) {
-  for (const auto positions : {ModelPositions::sinusoidal, ModelPositions::learned, ModelPositions::rotary,
-                               ModelPositions::alibi, ModelPositions::t5}) {
-    TransformerConfig c = setup_.model;
-    c.vocabulary = 30;
-    c.positions = positions;
-    const CausalModel model(c, std::make_shared<ParamStore>());
-    Pass pass = Pass::inference();
-    const Tensor a = model.rows(token_batch({{1, 5, 6, 7, 8}, {1, 9}}), pass);
-    const Tensor b = model.rows(token_batch({{1, 5, 6, 20, 21}, {1, 9}}), pass);
-    for (const int64_t row : {0, 1, 2, 5, 6})
-      for (int64_t i = 0; i < c.width; ++i) ASSERT_EQ(a.item({row, i}), b.item({row, i})) << row;
-    EXPECT_NE(a.item({3, 0}), b.item({3, 0}));
-  }
-}
-
-// A model that has learned nothing but two tokens, by its output alone.
+// A model whose logits are all alike draws any of its tokens: by its output alone.
 TEST_F(LanguageModels, SamplesFollowTheModelsProbabilities) {
-  TransformerConfig c = setup_.model;
-  c.vocabulary = 8;
-  c.tied = false;
-  c.max_length = 4;
-  const CausalModel model(c, std::make_shared<ParamStore>());
-  // Logits: the sum of a row that the last normalisation makes; equal rows of the output give equal probabilities.
-  Tensor output = model.params().values().at("output.weight");
-  for (int64_t i = 0; i < output.count(); ++i) output.data<float>()[i] = 0;
-  std::vector<int> counts(8);
-  for (const auto& text : sample_texts(model, {.samples = 2000, .longest = 1, .seed = 3}))
-    ++counts[text.empty() ? 2 : static_cast<size_t>(text[0])];
-  for (const int count : counts) EXPECT_NEAR(count, 250, 75);  // five standard deviations of a binomial
-  EXPECT_EQ(sample_texts(model, {.samples = 3, .longest = 3, .seed = 4}),
-            sample_texts(model, {.samples = 3, .longest = 3, .seed = 4}));
-  EXPECT_NE(sample_texts(model, {.samples = 3, .longest = 3, .seed = 4}),
-            sample_texts(model, {.samples = 3, .longest = 3, .seed = 5}));
+  setup_.task.samples = 2000;
+  setup_.model.tied = false;
+  const auto samples_with = [&](uint64_t seed) {
+    setup_.seed = seed;
+    LanguageModelTask task(setup_);
+    const auto store = std::make_shared<ParamStore>();
+    task.make_model(store);
+    const Tensor output = store->values().at("output.weight");
+    std::fill_n(output.data<float>(), output.count(), 0.0F);
+    return task.validate({}).samples;
+  };
+  const std::vector<std::string> samples = samples_with(3);
+  ASSERT_EQ(samples.size(), 2000U);
+  std::map<char, int> counts;
+  for (const std::string& sample : samples)
+    for (const char c : sample) ++counts[c];
+  // Six tokens or fewer of 275; five standard deviations of a binomial.
+  for (const char c : {'!', '0', 'A', 'Z', '~'}) EXPECT_NEAR(counts[c], 2000 * 5.93 / 275, 33) << c;
+  EXPECT_EQ(samples, samples_with(3));
+  EXPECT_NE(samples, samples_with(4));
 }
 
 TEST_F(LanguageModels, AFolderIsKnownForWhatItIs) {

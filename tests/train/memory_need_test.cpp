@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "multihead/tasks/causal_model.h"
+#include "multihead/models/decoder_only.h"
 #include "tests/harness/refusal.h"
 
 namespace mh::detail {
@@ -44,7 +44,7 @@ TEST(MemoryNeed, CountsTheParametersOfEveryKindOfModel) {
           c.norm = norm;
           EXPECT_EQ(parameter_count(c), made(c));
           EXPECT_EQ(parameter_count(c, TaskKind::language_model),
-                    CausalModel(c, std::make_shared<ParamStore>()).params().count());
+                    DecoderOnly(decoder_only_config(c), std::make_shared<ParamStore>()).params().count());
         }
       }
     }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "tests/generate/tiny_language_model.h"
 #include "tests/generate/tiny_translator.h"
 #include "tests/harness/temporary_folder.h"
 
@@ -60,6 +61,10 @@ const std::vector<Sample>& samples() {
        .flags = {"model", "--beam", "2", "--max-length", "8", "--threads", "2"},
        .files = kModel,
        .input = "the cat sat\na dog\n"},
+      {.command = "generate",
+       .flags = {"lm", "-n", "5", "--threads", "2"},
+       .files = {"lm/model.safetensors", "lm/tokenizer.json"},
+       .input = "the cat\na dog\n"},
       {.command = "eval",
        .flags = {"model", "set.tsv", "--beam", "1", "--max-length", "8", "--threads", "2"},
        .output_flag = "--output",
@@ -89,6 +94,7 @@ void make_inputs(const std::string& folder) {
   const std::string model = folder + "/model";
   std::filesystem::create_directories(model);
   test::write_translator(model);
+  test::write_language_model(folder + "/lm");
   std::filesystem::copy_file(model + "/model.safetensors", folder + "/second.safetensors");
   put_text(folder + "/set.tsv", "the cat sat\tdie Katze\na dog\tein Hund\n");
   put_text(folder + "/valid.tsv", "the house\tdas Haus\n");

@@ -16,6 +16,7 @@ HWY_INLINE void with_kind(Activation kind, Body&& body) {
     case Activation::silu: return body(Kind<Activation::silu>{});
     case Activation::sigmoid: return body(Kind<Activation::sigmoid>{});
     case Activation::tanh: return body(Kind<Activation::tanh>{});
+    case Activation::quick_gelu: return body(Kind<Activation::quick_gelu>{});
   }
 }
 

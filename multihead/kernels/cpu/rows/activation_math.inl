@@ -1,6 +1,6 @@
 // Activations on vectors, and their derivatives.
 //
-// gelu, gelu_tanh and silu are x · S(x) with S(-x) = 1 - S(x): max(x, 0) less the even |x| · S(-|x|), which keeps the
+// gelu, gelu_tanh, silu and quick_gelu are x · S(x) with S(-x) = 1 - S(x): max(x, 0) less the even |x| · S(-|x|), which keeps the
 // relative accuracy of small results. Their derivative is E for x < 0 and 1 - E for x > 0, where
 // E = S(-a) - a · S'(-a), a = |x|. NaN stays NaN.
 
@@ -47,11 +47,18 @@ HWY_INLINE Tail tanh_tail(V a) {
 // exp(-by · |x|) for a number x.
 HWY_INLINE V decay(V x, float by) { return exp2(hn::Mul(hn::Min(hn::Abs(x), hn::Set(f32, 128.0f)), hn::Set(f32, -by * kLog2E))); }
 
+inline constexpr float kQuickGelu = 1.702f;
+
 // The tail of x and its |x|, cut where the tail has vanished so that no infinity meets a 0.
 HWY_INLINE Tail tail_of(Activation kind, V x, V& a) {
-  a = hn::Min(hn::Abs(x), hn::Set(f32, kind == Activation::silu ? 128.0f : 16.0f));
+  const bool logistic = kind == Activation::silu || kind == Activation::quick_gelu;
+  a = hn::Min(hn::Abs(x), hn::Set(f32, logistic ? 128.0f : 16.0f));
   if (kind == Activation::gelu) return normal_tail(a);
   if (kind == Activation::gelu_tanh) return tanh_tail(a);
+  if (kind == Activation::quick_gelu) {
+    const Tail tail = logistic_tail(decay(x, kQuickGelu));
+    return {tail.value, hn::Mul(tail.slope, hn::Set(f32, kQuickGelu))};
+  }
   return logistic_tail(decay(x, 1.0f));
 }
 

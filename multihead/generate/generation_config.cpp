@@ -1,0 +1,197 @@
+// The keys of generation_config.json, each read once.
+#include "multihead/generate/generation_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "multihead/base/error.h"
+#include "multihead/base/printable.h"
+#include "multihead/io/file_bytes.h"
+
+namespace mh {
+
+namespace {
+
+using Json = nlohmann::json;
+using Ids = std::vector<int32_t>;
+
+constexpr int64_t kMostTokens = 1 << 30;
+constexpr int64_t kDefaultWritten = 20, kDefaultTopK = 50;
+
+// The values of a JSON object by key; null is as if the key were missing.
+class Keys {
+ public:
+  Keys(std::string_view json, const std::string& name) : name_(name), object_(Json::parse(json, nullptr, false)) {
+    if (!object_.is_object()) fail(ErrorKind::io, "{}: is not a JSON object", name);
+  }
+
+  const Json* find(const char* key) const {
+    const auto at = object_.find(key);
+    return at == object_.end() || at->is_null() ? nullptr : &*at;
+  }
+  std::optional<int64_t> count(const char* key, int64_t least = 0) const {
+    const Json* value = find(key);
+    if (value == nullptr) return {};
+    return whole(key, *value, least, kMostTokens);
+  }
+  std::optional<double> number(const char* key) const {
+    const Json* value = find(key);
+    if (value == nullptr) return {};
+    if (!value->is_number()) refuse(key, "a number");
+    return value->get<double>();
+  }
+  bool flag(const char* key) const {
+    const Json* value = find(key);
+    if (value != nullptr && !value->is_boolean()) refuse(key, "true or false");
+    return value != nullptr && value->get<bool>();
+  }
+  // A number or a list of them.
+  Ids ids(const char* key) const {
+    const Json* value = find(key);
+    if (value == nullptr) return {};
+    return value->is_array() ? list(key, *value) : Ids{id(key, *value)};
+  }
+  std::vector<Ids> lists(const char* key) const {
+    std::vector<Ids> out;
+    const Json* value = find(key);
+    if (value == nullptr) return out;
+    if (!value->is_array()) refuse(key, "a list of lists of ids");
+    for (const Json& entry : *value) out.push_back(list(key, entry));
+    return out;
+  }
+  [[noreturn]] void refuse(const char* key, const char* expected) const {
+    const std::string value = object_.at(key).dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 60);
+    fail(ErrorKind::io, "{}: {} is {}; expected {}", name_, key, printable(value), expected);
+  }
+
+ private:
+  int64_t whole(const char* key, const Json& value, int64_t least, int64_t most) const {
+    const bool fits = value.is_number_unsigned() ? value.get<uint64_t>() <= static_cast<uint64_t>(most)
+                                                 : value.is_number_integer() && value.get<int64_t>() >= least;
+    if (!fits || value.get<int64_t>() < least || value.get<int64_t>() > most)
+      refuse(key, fmt::format("whole numbers from {} to {}", least, most).c_str());
+    return value.get<int64_t>();
+  }
+  int32_t id(const char* key, const Json& value) const {
+    return static_cast<int32_t>(whole(key, value, -1, kMostTokens));
+  }
+  Ids list(const char* key, const Json& value) const {
+    if (!value.is_array()) refuse(key, "a list of ids");
+    Ids out;
+    for (const Json& entry : value) out.push_back(id(key, entry));
+    return out;
+  }
+
+  const std::string& name_;
+  Json object_;
+};
+
+WritingRules rules_of(const Keys& keys) {
+  WritingRules rules{.repetition_penalty = static_cast<float>(keys.number("repetition_penalty").value_or(1)),
+                     .no_repeat_ngram = keys.count("no_repeat_ngram_size").value_or(0),
+                     .whole_text = true,
+                     .no_repeat_source_ngram = keys.count("encoder_no_repeat_ngram_size").value_or(0),
+                     .bad_words = keys.lists("bad_words_ids"),
+                     .forced_ends = keys.ids("forced_eos_token_id"),
+                     .suppressed = keys.ids("suppress_tokens"),
+                     .begin_suppressed = keys.ids("begin_suppress_tokens"),
+                     .ends = keys.ids("eos_token_id")};
+  const Ids forced = keys.ids("forced_bos_token_id");
+  if (!forced.empty()) rules.forced_begin = forced.front();
+  const std::optional<int64_t> written = keys.count("max_new_tokens", 1), text = keys.count("max_length", 1);
+  if (written || !text) {
+    rules.max_length = written.value_or(kDefaultWritten);
+  } else {
+    rules.max_text = *text;
+  }
+  rules.min_length = keys.count("min_new_tokens").value_or(0);
+  if (rules.min_length == 0) rules.min_text = keys.count("min_length").value_or(0);
+  return rules;
+}
+
+Stop stop_of(const Keys& keys) {
+  const Json* value = keys.find("early_stopping");
+  if (value == nullptr) return Stop::heuristic;
+  if (value->is_boolean()) return value->get<bool>() ? Stop::full : Stop::heuristic;
+  if (*value != "never") keys.refuse("early_stopping", "true, false or \"never\"");
+  return Stop::exact;
+}
+
+// Keys that nothing here reads, with the values at which they change nothing.
+const std::vector<std::pair<const char*, std::vector<Json>>>& keys_not_read() {
+  static const std::vector<std::pair<const char*, std::vector<Json>>> list{
+      {"num_beam_groups", {1}},
+      {"diversity_penalty", {0}},
+      {"penalty_alpha", {0}},
+      {"typical_p", {1}},
+      {"epsilon_cutoff", {0}},
+      {"eta_cutoff", {0}},
+      {"top_h", {}},
+      {"sequence_bias", {}},
+      {"encoder_repetition_penalty", {1}},
+      {"renormalize_logits", {false}},
+      {"exponential_decay_length_penalty", {}},
+      {"guidance_scale", {1}},
+      {"constraints", {}},
+      {"force_words_ids", {}},
+      {"stop_strings", {}},
+      {"max_time", {}},
+  };
+  return list;
+}
+
+std::vector<std::string> unread_of(const Keys& keys, const std::string& name) {
+  std::vector<std::string> out;
+  for (const auto& [key, idle] : keys_not_read()) {
+    const Json* value = keys.find(key);
+    if (value == nullptr || std::find(idle.begin(), idle.end(), *value) != idle.end()) continue;
+    out.push_back(fmt::format("{}: {} has no effect here", name, key));
+  }
+  if (keys.flag("do_sample") && keys.count("num_beams").value_or(1) > 1)
+    out.push_back(fmt::format("{}: num_beams has no effect where do_sample is true", name));
+  return out;
+}
+
+}  // namespace
+
+GenerationConfig read_generation_config(std::string_view json, const std::string& name) {
+  const Keys keys(json, name);
+  GenerationConfig out{.sample = keys.flag("do_sample")};
+  const WritingRules rules = rules_of(keys);
+  const int64_t results = keys.count("num_return_sequences", 1).value_or(1);
+  const int64_t beam = keys.count("num_beams", 1).value_or(1);
+  out.search = {.beam = beam,
+                .n_best = results,
+                .penalty = PowerPenalty{keys.number("length_penalty").value_or(1)},
+                .stop = stop_of(keys),
+                .rules_on = RulesOn::log_p,
+                .rules = rules};
+  out.sampling = {.samples = results,
+                  .temperature = static_cast<float>(keys.number("temperature").value_or(1)),
+                  .top_k = keys.count("top_k").value_or(kDefaultTopK),
+                  .top_p = keys.number("top_p").value_or(1),
+                  .min_p = keys.number("min_p").value_or(0),
+                  .rules = rules};
+  const Ids start = keys.ids("decoder_start_token_id"), begin = keys.ids("bos_token_id");
+  if (!begin.empty()) out.decoder_start = begin.front();
+  if (!start.empty()) out.decoder_start = start.front();
+  out.unread = unread_of(keys, name);
+  return out;
+}
+
+GenerationConfig load_generation_config(const std::string& folder) {
+  for (const char* file : {"/generation_config.json", "/config.json"}) {
+    std::error_code ignored;
+    const std::string path = folder + file;
+    if (!std::filesystem::exists(path, ignored)) continue;
+    const detail::FileBytes content = detail::read_file(path);
+    return read_generation_config({reinterpret_cast<const char*>(content.bytes.data()), content.bytes.size()}, path);
+  }
+  return read_generation_config("{}", folder);
+}
+
+}  // namespace mh

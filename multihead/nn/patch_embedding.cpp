@@ -1,0 +1,43 @@
+// Cuts images into patches and brings them to the model's width.
+#include "multihead/nn/patch_embedding.h"
+
+#include "multihead/ops/dropout.h"
+#include "multihead/ops/elementwise.h"
+#include "multihead/ops/shape.h"
+
+namespace mh {
+
+PatchEmbedding::PatchEmbedding(const Params& at, const PatchEmbeddingOptions& o)
+    : options_(o), patches_(at / "patches", o.channels * o.patch_height * o.patch_width, o.output, o.bias) {
+  check(o.height % o.patch_height == 0 && o.width % o.patch_width == 0,
+        "patches: {} x {} pixels do not fill an image of {} x {}; expected divisors", o.patch_height, o.patch_width,
+        o.height, o.width);
+  if (o.extra > 0) extra_ = &(at / "extra").make("weight", {o.extra, o.output}, Init::normal(0.02));
+  positions_ = &(at / "positions").make("weight", {o.rows(), o.output}, Init::normal(0.02));
+  if (o.norm) norm_.emplace(at / "norm", o.output, *o.norm);
+}
+
+Tensor PatchEmbedding::operator()(const Tensor& pixels, Pass& pass) const {
+  const PatchEmbeddingOptions& o = options_;
+  check(pixels && pixels.dtype() == DType::f32 && pixels.rank() == 4 && pixels.size(1) == o.channels &&
+            pixels.size(2) == o.height && pixels.size(3) == o.width,
+        "patches: pixels are {} {}; expected f32 (B, {}, {}, {})", pixels ? name(pixels.dtype()) : "missing",
+        pixels ? pixels.shape() : Shape{}, o.channels, o.height, o.width);
+  const int64_t batch = pixels.size(0), down = o.height / o.patch_height, across = o.width / o.patch_width;
+  const Tensor cut = reshape(pixels, {batch, o.channels, down, o.patch_height, across, o.patch_width});
+  const Tensor by_patch = transpose(transpose(transpose(cut, 1, 2), 2, 4), 3, 4);  // (B, down, across, C, ph, pw)
+  const Tensor flat = reshape(by_patch, {batch * o.patches(), o.channels * o.patch_height * o.patch_width});
+  const Tensor rows = reshape(patches_(cast(flat, pass.compute()), {.result = DType::f32}),
+                              {batch, o.patches(), o.output});
+  Tensor x = rows;
+  if (extra_ != nullptr)
+    x = concat({broadcast_to(reshape(extra_->value, {1, o.extra, o.output}), {batch, o.extra, o.output}), rows}, 1);
+  x = add(x, reshape(positions_->value, {1, o.rows(), o.output}));
+  x = reshape(x, {batch * o.rows(), o.output});
+  if (norm_) x = (*norm_)(x);
+  return dropout(x, pass.dropout(o.dropout));
+}
+
+void PatchEmbedding::pack(DType compute) { patches_.pack(compute); }
+
+}  // namespace mh
