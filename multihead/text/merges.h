@@ -1,9 +1,7 @@
-// The merging of a word's bytes into tokens by a ranked list of pairs.
+// The merging of a word's symbols into tokens by a ranked list of pairs.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "multihead/text/pair_map.h"
@@ -15,22 +13,26 @@ struct Merge {
   int32_t result = 0;  // the token of both together
 };
 
+// A token of a word, and how many of the word's bytes it stands for.
+struct Symbol {
+  int32_t token = 0;
+  uint32_t bytes = 0;
+};
+
 // Of all neighbours that have a merge, the one that stands first in the list is merged, the leftmost of equals; again,
 // until none is left.
 class Merges {
  public:
   Merges() = default;
-  // `bytes`: the token of each byte. Where a pair is listed twice, its last place counts.
-  Merges(const std::array<int32_t, 256>& bytes, const std::vector<Merge>& ranked);
+  // Where a pair is listed twice, its last place counts.
+  explicit Merges(const std::vector<Merge>& ranked);
 
-  void encode(std::string_view word, std::vector<int32_t>& out) const {
-    word.size() <= kShort ? encode_short(word, out) : encode_long(word, out);
-  }
+  void merge(std::vector<Symbol>& word) const { word.size() <= kShort ? merge_short(word) : merge_long(word); }
 
-  // Quadratic in the word, without memory of its own; `word` has at most kShort bytes.
-  void encode_short(std::string_view word, std::vector<int32_t>& out) const;
-  // n log n: a word of a million bytes takes a fraction of a second.
-  void encode_long(std::string_view word, std::vector<int32_t>& out) const;
+  // Quadratic in the word, which has at most kShort symbols.
+  void merge_short(std::vector<Symbol>& word) const;
+  // n log n: a word of a million symbols takes a fraction of a second.
+  void merge_long(std::vector<Symbol>& word) const;
 
   static constexpr size_t kShort = 48;
 
@@ -42,7 +44,6 @@ class Merges {
   }
 
   static constexpr uint32_t kNone = ~uint32_t{0};
-  std::array<int32_t, 256> bytes_{};
   std::vector<int32_t> results_;  // by rank
   PairMap<uint32_t> ranks_;
 };

@@ -7,6 +7,7 @@
 #include "multihead/io/file_bytes.h"
 #include "multihead/text/assemble.h"
 #include "multihead/text/tokenizer_state.h"
+#include "multihead/text/unicode/code_set.h"
 
 namespace mh {
 namespace {
@@ -37,7 +38,7 @@ Tokenizer Tokenizer::parse(std::string_view json, const std::string& name) {
 
 std::string Tokenizer::json() const {
   const detail::TokenizerState& at = state("json");
-  return at.pipeline ? at.pipeline->source : detail::write_tokenizer_json(at.spec);
+  return at.is_plain() ? detail::write_tokenizer_json(at.spec) : at.steps().source;
 }
 
 void Tokenizer::save(const std::string& path) const { write_durably(path, json()); }
@@ -51,17 +52,38 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
 void Tokenizer::encode(std::string_view text, std::vector<int32_t>& out) const { state("encode").encode(text, out); }
 
 Encoded Tokenizer::encode_input(std::string_view text, const EncodeOptions& options) const {
-  const detail::TokenizerState& at = state("encode_input");
-  const detail::Templates plain;
-  return detail::assemble(at.pipeline ? at.pipeline->templates.single : plain.single, at.encode_finding(text, options),
-                          {}, options);
+  const detail::Pipeline& steps = state("encode_input").steps();
+  return detail::assemble(steps, {text}, options, detail::Windows::first).front();
 }
 
 Encoded Tokenizer::encode_pair(std::string_view first, std::string_view second, const EncodeOptions& options) const {
-  const detail::TokenizerState& at = state("encode_pair");
-  const detail::Templates plain;
-  return detail::assemble(at.pipeline ? at.pipeline->templates.pair : plain.pair, at.encode_finding(first, options),
-                          at.encode_finding(second, options), options);
+  const detail::Pipeline& steps = state("encode_pair").steps();
+  return detail::assemble(steps, {first, second}, options, detail::Windows::first).front();
+}
+
+std::vector<Encoded> Tokenizer::encode_windows(std::string_view text, const EncodeOptions& options) const {
+  return detail::assemble(state("encode_windows").steps(), {text}, options, detail::Windows::all);
+}
+
+std::vector<Encoded> Tokenizer::encode_pair_windows(std::string_view first, std::string_view second,
+                                                    const EncodeOptions& options) const {
+  return detail::assemble(state("encode_pair_windows").steps(), {first, second}, options, detail::Windows::all);
+}
+
+void count_in_code_points(Encoded& encoded, std::string_view text, int8_t sequence) {
+  std::vector<uint32_t> before(text.size() + 1);  // by byte: the characters that begin before it
+  uint32_t count = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t begin = at;
+    detail::next_character(text, at);
+    before[begin] = count++;
+    for (size_t inside = begin + 1; inside < at; ++inside) before[inside] = count;
+  }
+  before.back() = count;
+  for (size_t i = 0; i < encoded.offsets.size(); ++i) {
+    TextSpan& span = encoded.offsets[i];
+    if (encoded.sequences[i] == sequence && span.end < before.size()) span = {before[span.begin], before[span.end]};
+  }
 }
 
 std::string Tokenizer::decode(const int32_t* ids, size_t count) const {
@@ -69,7 +91,7 @@ std::string Tokenizer::decode(const int32_t* ids, size_t count) const {
   for (size_t i = 0; i < count; ++i)
     check(ids[i] >= 0 && static_cast<size_t>(ids[i]) < at.spec.tokens.size(),
           "decode: {} is no token; expected ids from 0 to {}", ids[i], at.spec.tokens.size() - 1);
-  if (at.pipeline) return at.pipeline->decode(ids, count);
+  if (!at.is_plain()) return at.steps().decode(ids, count);
   std::string out;
   for (size_t i = 0; i < count; ++i) out += at.bytes[static_cast<size_t>(ids[i])];  // a special token has none
   if (at.spec.strip_space && out.starts_with(' ')) out.erase(0, 1);

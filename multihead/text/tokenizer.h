@@ -10,22 +10,37 @@
 #include <string_view>
 #include <vector>
 
+#include "multihead/text/text_span.h"
+
 namespace mh {
 
 namespace detail {
 struct TokenizerState;
 }
 
+// What is cut where a text, or two, are too long.
+enum class Truncate { longest_first, only_first, only_second };
+
 struct EncodeOptions {
   bool add_special = true;   // puts the special tokens of the file's post-processor around the text
   bool find_special = true;  // "[SEP]" in the text becomes the special token
-  int64_t max_length = 0;    // cuts the longer text first until all fits; 0 is no limit
+  int64_t max_length = 0;    // of ids, special ones too; 0 is no limit
+  Truncate truncate = Truncate::longest_first;
+  int64_t stride = 0;  // of encode_windows: how many tokens a window has in common with the one before it
 };
 
+// Arrays of the same length, an entry for each token.
 struct Encoded {
   std::vector<int32_t> ids;
-  std::vector<int32_t> types;  // of each id: 0 for the first text, 1 for the second where the file tells them apart
+  std::vector<int32_t> types;      // 0 for the first text, 1 for the second where the file tells them apart
+  std::vector<TextSpan> offsets;   // bytes of its text; both 0 for tokens that were put around the texts
+  std::vector<int32_t> words;      // the number of the word in its text; -1 for those
+  std::vector<int8_t> sequences;   // 0 for the first text, 1 for the second, -1 for those
 };
+
+// The same offsets counted in code points of `text`, as Python counts. Those of other texts stay as they are: say of
+// which sequence `text` is.
+void count_in_code_points(Encoded& encoded, std::string_view text, int8_t sequence = 0);
 
 // A tokenizer that never changes: copies share it, and every method may be called from many threads at once.
 //
@@ -71,11 +86,17 @@ class Tokenizer {
   std::vector<int32_t> encode(std::string_view text) const;
   void encode(std::string_view text, std::vector<int32_t>& out) const;
 
-  // As Hugging Face's `encode`: one text or two, special tokens in them and around them. Throws: invalid_argument where
-  // max_length has no place for the special tokens; unsupported where a byte-level BPE would have to find a special
-  // token in the text.
+  // As Hugging Face's `encode`: one text or two, special tokens in them and around them, offsets into the texts.
+  // Throws: invalid_argument where max_length has no place for the special tokens, or what is to be cut is too short.
   Encoded encode_input(std::string_view text, const EncodeOptions& options = {}) const;
   Encoded encode_pair(std::string_view first, std::string_view second, const EncodeOptions& options = {}) const;
+
+  // What encode_input and encode_pair cut off comes in further windows of max_length, each `stride` tokens back into the
+  // one before it: at least one window, and of two texts that are both cut every combination. Throws: as those; also
+  // invalid_argument for a stride that is not smaller than what a window holds of the text.
+  std::vector<Encoded> encode_windows(std::string_view text, const EncodeOptions& options = {}) const;
+  std::vector<Encoded> encode_pair_windows(std::string_view first, std::string_view second,
+                                           const EncodeOptions& options = {}) const;
 
   // Special tokens are skipped. Bytes come out as they went in: ids cut off amid a character give broken UTF-8.
   // Throws: invalid_argument for an id that is not in [0, size()).

@@ -183,30 +183,59 @@ void read_model(const JsonFields& top, TokenizerSpec& spec) {
   read_merges(model, ids, spec);
 }
 
-}  // namespace
+// A byte-level BPE that needs no steps. Throws: unsupported where it does need them.
+TokenizerSpec read_plain(const JsonFields& top) {
+  const std::string& name = top.where();
+  for (const char* part : {"truncation", "padding", "post_processor"})
+    if (top.find(part)) unsupported(name, part, "none");
+  TokenizerSpec spec;
+  if (const auto part = top.find("normalizer")) read_normaliser(*part, name + ": normalizer", spec);
+  read_pre_tokenizer(top.element("pre_tokenizer"), name + ": pre_tokenizer", spec);
+  read_decoder(top.element("decoder"), name + ": decoder", spec);
+  read_model(top, spec);
+  return spec;
+}
 
-std::shared_ptr<const TokenizerState> read_tokenizer_json(std::string_view json, const std::string& name) {
-  simdjson::dom::parser parser;
-  JsonElement document;
-  const simdjson::error_code error = parser.parse(json.data(), json.size()).get(document);
-  check(error == simdjson::SUCCESS, "{}: this is no JSON ({})", name, simdjson::error_message(error));
+// Whether the parts that a plain byte-level BPE always has are there.
+bool may_be_plain(const JsonFields& top) {
+  return json_type(top.element("model"), top.where() + ": model") == "BPE" && top.find("pre_tokenizer") &&
+         top.find("decoder");
+}
+
+JsonFields top_fields(const JsonElement& document, const std::string& name) {
   const JsonFields top(document, name,
                        {"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
                         "post_processor", "decoder", "model"});
   if (const std::string_view version = top.string("version"); version != "1.0")
     unsupported(name + ": version", version, "1.0");
-  if (json_type(top.element("model"), name + ": model") != "BPE")
-    return std::make_shared<const TokenizerState>(read_pipeline(top, json));
-  for (const char* part : {"truncation", "padding"})
-    if (top.find(part)) unsupported(name, part, "none");
+  return top;
+}
 
-  TokenizerSpec spec;
-  if (const auto part = top.find("normalizer")) read_normaliser(*part, name + ": normalizer", spec);
-  read_pre_tokenizer(top.element("pre_tokenizer"), name + ": pre_tokenizer", spec);
-  if (const auto part = top.find("post_processor")) byte_level(*part, name + ": post_processor");
-  read_decoder(top.element("decoder"), name + ": decoder", spec);
-  read_model(top, spec);
-  return std::make_shared<const TokenizerState>(std::move(spec), name);
+JsonElement parse_json(simdjson::dom::parser& parser, std::string_view json, const std::string& name) {
+  JsonElement document;
+  const simdjson::error_code error = parser.parse(json.data(), json.size()).get(document);
+  check(error == simdjson::SUCCESS, "{}: this is no JSON ({})", name, simdjson::error_message(error));
+  return document;
+}
+
+}  // namespace
+
+std::shared_ptr<const TokenizerState> read_tokenizer_json(std::string_view json, const std::string& name) {
+  simdjson::dom::parser parser;
+  const JsonFields top = top_fields(parse_json(parser, json, name), name);
+  if (may_be_plain(top)) {
+    try {
+      return std::make_shared<const TokenizerState>(read_plain(top), name);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::unsupported) throw;  // else it is a file for the steps
+    }
+  }
+  return std::make_shared<const TokenizerState>(read_pipeline(top, json));
+}
+
+std::unique_ptr<const Pipeline> parse_pipeline(std::string_view json, const std::string& name) {
+  simdjson::dom::parser parser;
+  return read_pipeline(top_fields(parse_json(parser, json, name), name), json);
 }
 
 }  // namespace mh::detail

@@ -10,13 +10,14 @@
 namespace mh::detail {
 namespace {
 
-std::array<int32_t, 256> byte_tokens(const TokenizerState& state, const std::string& name) {
+std::array<int32_t, 256> tokens_of_bytes(const TokenizerState& state, const std::string& name) {
   std::array<int32_t, 256> out{};
   for (size_t byte = 0; byte < out.size(); ++byte) {
     const std::string& character = byte_characters()[byte];
     const auto found = state.ids.find(character);
-    check(found != state.ids.end(),
-          "{}: the vocabulary has no token '{}' for byte {}; expected one for each of the 256", name, character, byte);
+    if (found == state.ids.end())
+      fail(ErrorKind::unsupported, "{}: the vocabulary has no token '{}' for byte {}; expected one for each of the 256",
+           name, character, byte);
     check(!state.spec.special[static_cast<size_t>(found->second)],
           "{}: the special token '{}' is the sign of byte {}; expected special tokens that no text becomes", name,
           character, byte);
@@ -25,15 +26,21 @@ std::array<int32_t, 256> byte_tokens(const TokenizerState& state, const std::str
   return out;
 }
 
+std::vector<Symbol> byte_symbols(const TokenizerState& state, std::string_view word) {
+  std::vector<Symbol> out;
+  out.reserve(word.size());
+  for (const char c : word) out.push_back({state.byte_tokens[static_cast<uint8_t>(c)], 1});
+  return out;
+}
+
 // Tokens that a merge of their bytes ends in: not all, for a list of merges may make one token in many ways.
 WordTable whole_words(const TokenizerState& state) {
   std::vector<WordTable::Word> words;
-  std::vector<int32_t> merged;
   for (size_t i = 0; i < state.bytes.size(); ++i) {
-    merged.clear();
-    state.merges.encode(state.bytes[i], merged);
+    std::vector<Symbol> symbols = byte_symbols(state, state.bytes[i]);
+    state.merges.merge(symbols);
     const auto id = static_cast<int32_t>(i);
-    if (merged.size() == 1 && merged[0] == id) words.push_back({state.bytes[i], id});
+    if (symbols.size() == 1 && symbols[0].token == id) words.push_back({state.bytes[i], id});
   }
   return WordTable(words);
 }
@@ -52,13 +59,14 @@ TokenizerState::TokenizerState(TokenizerSpec spec_read, const std::string& name)
     check(!spec.special[static_cast<size_t>(merge.result)],
           "{}: a merge makes the special token {}; expected special tokens that no text becomes", name,
           in_quotes(spec.tokens[static_cast<size_t>(merge.result)]));
-  merges = Merges(byte_tokens(*this, name), spec.merges);
+  byte_tokens = tokens_of_bytes(*this, name);
+  merges = Merges(spec.merges);
   words = whole_words(*this);
 }
 
-TokenizerState::TokenizerState(std::unique_ptr<const Pipeline> read) : pipeline(std::move(read)) {
-  spec.tokens = pipeline->tokens;
-  spec.special = pipeline->special;
+TokenizerState::TokenizerState(std::unique_ptr<const Pipeline> read) : pipeline_(std::move(read)) {
+  spec.tokens = pipeline_->tokens;
+  spec.special = pipeline_->special;
   for (size_t i = 0; i < spec.tokens.size(); ++i) ids.emplace(spec.tokens[i], static_cast<int32_t>(i));
 }
 
@@ -76,24 +84,15 @@ std::string_view prepare(const TokenizerSpec& spec, std::string_view text, std::
   return buffer;
 }
 
-std::vector<int32_t> TokenizerState::encode_finding(std::string_view text, const EncodeOptions& options) const {
-  std::vector<int32_t> out;
-  if (pipeline) {
-    pipeline->encode(text, options.find_special, out);
-    return out;
-  }
-  std::string buffer;
-  const std::string_view prepared = prepare(spec, text, buffer);
-  for (size_t i = 0; options.find_special && i < spec.tokens.size(); ++i)
-    if (spec.special[i] && (text.find(spec.tokens[i]) != text.npos || prepared.find(spec.tokens[i]) != prepared.npos))
-      fail(ErrorKind::unsupported, "encode_input: the text holds the special token {}, which is not looked for here",
-           in_quotes(spec.tokens[i]));
-  encode(text, out);
-  return out;
+const Pipeline& TokenizerState::steps() const {
+  std::call_once(once_, [&] {
+    if (!pipeline_) pipeline_ = parse_pipeline(write_tokenizer_json(spec), "tokenizer");
+  });
+  return *pipeline_;
 }
 
 void TokenizerState::encode(std::string_view text, std::vector<int32_t>& out) const {
-  if (pipeline) return pipeline->encode(text, false, out);
+  if (!is_plain()) return pipeline_->encode(text, false, out);
   std::string buffer;
   const std::string_view prepared = prepare(spec, text, buffer);
   for (size_t begin = 0; begin < prepared.size();) {
@@ -102,7 +101,9 @@ void TokenizerState::encode(std::string_view text, std::vector<int32_t>& out) co
     if (const int32_t token = words.find(word); token >= 0) {
       out.push_back(token);
     } else {
-      merges.encode(word, out);
+      std::vector<Symbol> symbols = byte_symbols(*this, word);
+      merges.merge(symbols);
+      for (const Symbol& symbol : symbols) out.push_back(symbol.token);
     }
     begin = end;
   }

@@ -1,7 +1,9 @@
 // What a tokenizer holds: what its file says, and the tables made from that.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -26,23 +28,30 @@ struct TokenizerSpec {
   bool strip_space = false;  // decode takes one leading space away
 };
 
+// A plain byte-level BPE, which keeps every byte it is given and has no steps; or a pipeline of steps.
 struct TokenizerState {
-  // Throws: invalid_argument, beginning with `name`, where a byte has no token or text could become a special token.
+  // Throws, beginning with `name`: unsupported where a byte has no token, invalid_argument where text could become a
+  // special token.
   TokenizerState(TokenizerSpec spec_read, const std::string& name);
   explicit TokenizerState(std::unique_ptr<const Pipeline> read);
   TokenizerState(const TokenizerState&) = delete;  // its tables view its strings
   TokenizerState& operator=(const TokenizerState&) = delete;
 
+  bool is_plain() const { return !bytes.empty(); }
   void encode(std::string_view text, std::vector<int32_t>& out) const;
-  // With special tokens in the text. Throws: as Tokenizer::encode_input.
-  std::vector<int32_t> encode_finding(std::string_view text, const EncodeOptions& options) const;
+  // The same tokenizer as steps; a plain one's are made when first asked for.
+  const Pipeline& steps() const;
 
-  std::unique_ptr<const Pipeline> pipeline;  // null for a byte-level BPE
-  TokenizerSpec spec;                        // of a pipeline tokens and special alone
+  TokenizerSpec spec;  // of a pipeline tokens and special alone
   std::unordered_map<std::string_view, int32_t> ids;
   std::vector<std::string> bytes;  // by id: what the token adds to a text
+  std::array<int32_t, 256> byte_tokens{};
   Merges merges;
   WordTable words;  // tokens that their own bytes merge into
+
+ private:
+  mutable std::once_flag once_;
+  mutable std::unique_ptr<const Pipeline> pipeline_;
 };
 
 // What encode cuts into words: normalised, lower-cased, with the space before it. `buffer` is where it lies if it is
@@ -51,6 +60,9 @@ std::string_view prepare(const TokenizerSpec& spec, std::string_view text, std::
 
 // Throws: as Tokenizer::parse.
 std::shared_ptr<const TokenizerState> read_tokenizer_json(std::string_view json, const std::string& name);
+
+// The pipeline of any file. Throws: as Tokenizer::parse.
+std::unique_ptr<const Pipeline> parse_pipeline(std::string_view json, const std::string& name);
 
 std::string write_tokenizer_json(const TokenizerSpec& spec);
 

@@ -33,12 +33,18 @@ class WordTable {
   }
 
   // -1 where the word is not in the table.
-  int32_t find(std::string_view word) const {
-    const uint64_t hash = hash_of(word);
+  int32_t find(std::string_view word) const { return find(word, hash_of(word)); }
+  int32_t find(std::string_view word, uint64_t hash) const {
     for (size_t at = hash & mask_;; at = (at + 1) & mask_) {
       const Word& slot = slots_[at];
       if (slot.token < 0 || (slot.tag == tag_of(hash) && slot.bytes == word)) return slot.token;
     }
+  }
+
+  static uint64_t hash_of(std::string_view word) {
+    uint64_t hash = word.size();
+    for (; word.size() > 8; word.remove_prefix(8)) hash = mix(hash ^ load<8>(word.data()));
+    return mix(hash ^ last_bytes(word));
   }
 
  private:
@@ -48,12 +54,6 @@ class WordTable {
   static uint64_t mix(uint64_t a) {
     const unsigned __int128 product = static_cast<unsigned __int128>(a) * 0x9e3779b97f4a7c15u;
     return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-  }
-
-  static uint64_t hash_of(std::string_view word) {
-    uint64_t hash = word.size();
-    for (; word.size() > 8; word.remove_prefix(8)) hash = mix(hash ^ load<8>(word.data()));
-    return mix(hash ^ last_bytes(word));
   }
 
   // Up to eight bytes as a number, by loads that may overlap: no loop and no call.

@@ -65,15 +65,24 @@ AddedToken read_added_token(const JsonElement& element, const std::string& where
   return out;
 }
 
-void AddedTokens::add(const AddedToken& token, std::string_view spelling) {
-  trie_.add(spelling, static_cast<int32_t>(tokens_.size()));
-  tokens_.push_back(token);
+AddedTokens::AddedTokens(const std::vector<std::pair<AddedToken, std::string>>& tokens) {
+  std::vector<std::pair<std::string, int32_t>> spellings;
+  for (const auto& [token, spelling] : tokens) {
+    spellings.emplace_back(spelling, static_cast<int32_t>(tokens_.size()));
+    tokens_.push_back(token);
+    begins_[static_cast<uint8_t>(spelling[0])] = true;
+  }
+  trie_ = Trie(std::move(spellings));
 }
 
-void AddedTokens::cut(const Piece& piece, bool find_special, Pieces& out) const {
-  const std::string_view text = piece.text;
+void AddedTokens::cut(std::string_view text, uint32_t begin_of_text, bool find_special, Pieces& out) const {
+  const auto place = [&](size_t at) { return begin_of_text + static_cast<uint32_t>(at); };
   size_t done = 0;
-  for (size_t at = 0; at < text.size();) {
+  for (size_t at = 0; at < text.size() && !empty();) {
+    if (!begins_[static_cast<uint8_t>(text[at])]) {
+      ++at;
+      continue;
+    }
     size_t end = 0;
     int32_t found = -1;
     trie_.each_prefix(text, at, [&](size_t to, int32_t which) {
@@ -91,11 +100,11 @@ void AddedTokens::cut(const Piece& piece, bool find_special, Pieces& out) const 
     if (token.single_word && touches_word(text, begin, end)) continue;
     if (token.lstrip) begin = space_begin(text, begin, std::min(done, begin));
     if (token.rstrip) end = space_end(text, end);
-    if (done < begin) append_parts(piece, {{done, begin, false}}, out);
-    out.push_back({.text = "", .token = token.id});
+    if (done < begin) out.push_back({place(done), place(begin)});
+    out.push_back({place(begin), place(end), token.id});
     done = end;
   }
-  if (done < text.size()) append_parts(piece, {{done, text.size(), false}}, out);
+  if (done < text.size()) out.push_back({place(done), place(text.size())});
 }
 
 }  // namespace mh::detail

@@ -1,12 +1,15 @@
 // Tokens that are looked for in the text itself before any model sees it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "multihead/text/pipeline/json_fields.h"
-#include "multihead/text/pipeline/piece.h"
+#include "multihead/text/pipeline/document.h"
 #include "multihead/text/pipeline/trie.h"
 
 namespace mh::detail {
@@ -27,13 +30,18 @@ AddedToken read_added_token(const JsonElement& element, const std::string& where
 // A set of added tokens that are looked for together: the leftmost first, of those the longest.
 class AddedTokens {
  public:
-  // `spelling` is not empty.
-  void add(const AddedToken& token, std::string_view spelling);
-  // Appends the piece cut at the tokens in it. Special ones are passed over where `find_special` is false.
-  void cut(const Piece& piece, bool find_special, Pieces& out) const;
+  AddedTokens() = default;
+  // Each with its spelling, which is not empty.
+  explicit AddedTokens(const std::vector<std::pair<AddedToken, std::string>>& tokens);
+
+  bool empty() const { return tokens_.empty(); }
+  // Appends `text`, which begins at byte `begin` of a document, cut at the tokens in it. Special ones are passed over
+  // where `find_special` is false.
+  void cut(std::string_view text, uint32_t begin, bool find_special, Pieces& out) const;
 
  private:
   std::vector<AddedToken> tokens_;
+  std::array<bool, 256> begins_{};  // by byte: whether a token does
   Trie trie_;
 };
 

@@ -50,32 +50,29 @@ Stretches merge_equals(const Stretches& stretches) {
 
 }  // namespace
 
-Stretches match_literal(std::string_view text, std::string_view what) {
-  Stretches out;
+void match_literal(std::string_view text, std::string_view what, Stretches& out) {
   size_t from = 0;
+  const auto add = [&](size_t begin, size_t end, bool match) {
+    out.push_back({static_cast<uint32_t>(begin), static_cast<uint32_t>(end), match});
+  };
   for (size_t at = text.find(what); at != std::string_view::npos; at = text.find(what, from)) {
-    if (from < at) out.push_back({from, at, false});
+    if (from < at) add(from, at, false);
     from = at + what.size();
-    out.push_back({at, from, true});
+    add(at, from, true);
   }
-  if (from < text.size()) out.push_back({from, text.size(), false});
-  return out;
+  if (from < text.size()) add(from, text.size(), false);
 }
 
-Stretches behave(const Stretches& stretches, Behaviour behaviour) {
-  if (behaviour == Behaviour::merged_with_previous) return merge_backwards(stretches);
-  if (behaviour == Behaviour::merged_with_next) return merge_forwards(stretches);
-  if (behaviour == Behaviour::contiguous) return merge_equals(stretches);
-  Stretches out = stretches;
-  if (behaviour == Behaviour::removed) std::erase_if(out, [](const Stretch& stretch) { return stretch.match; });
-  return out;
-}
-
-void append_parts(const Piece& piece, const Stretches& parts, Pieces& out) {
-  for (const Stretch& part : parts)
-    if (part.begin < part.end)
-      out.push_back({.text = piece.text.substr(part.begin, part.end - part.begin),
-                     .at_start = piece.at_start && part.begin == 0 && !piece.cut});
+void behave(Stretches& stretches, Behaviour behaviour) {
+  switch (behaviour) {
+    case Behaviour::isolated: return;
+    case Behaviour::removed:
+      std::erase_if(stretches, [](const Stretch& stretch) { return stretch.match; });
+      return;
+    case Behaviour::merged_with_previous: stretches = merge_backwards(stretches); return;
+    case Behaviour::merged_with_next: stretches = merge_forwards(stretches); return;
+    case Behaviour::contiguous: stretches = merge_equals(stretches); return;
+  }
 }
 
 }  // namespace mh::detail

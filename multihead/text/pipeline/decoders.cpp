@@ -128,6 +128,29 @@ struct SuffixDecode {
   }
 };
 
+// The output of speech models, a token for each frame: repeated ones count once.
+struct CtcDecode {
+  std::string pad, delimiter;
+  bool cleanup;
+
+  void operator()(Tokens& tokens) const {
+    tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+    for (std::string& token : tokens) {
+      token = replace_all(token, pad, "");
+      if (cleanup) token = replace_all(tidy(std::move(token)), delimiter, " ");
+    }
+    std::erase_if(tokens, [](const std::string& token) { return token.empty(); });
+  }
+};
+
+CtcDecode read_ctc(const JsonElement& element, const std::string& where) {
+  const JsonFields fields(element, where, {"type", "pad_token", "word_delimiter_token", "cleanup"});
+  CtcDecode out{std::string(fields.string("pad_token")), std::string(fields.string("word_delimiter_token")),
+                fields.flag("cleanup", true)};
+  check(!out.pad.empty() && !out.delimiter.empty(), "{}: a token is empty; expected at least one character", where);
+  return out;
+}
+
 StripDecode read_strip(const JsonElement& element, const std::string& where) {
   const JsonFields fields(element, where, {"type", "content", "start", "stop"});
   return {read_character(fields, "content"), fields.integer("start"), fields.integer("stop")};
@@ -162,11 +185,13 @@ void read_decoders(const JsonElement& element, const std::string& where, std::ve
   } else if (type == "Replace") {
     const JsonFields fields(element, where, {"type", "pattern", "content"});
     out.push_back(ReplaceDecode{read_literal(fields), std::string(fields.string("content"))});
+  } else if (type == "CTC") {
+    out.push_back(read_ctc(element, where));
   } else if (type == "BPEDecoder") {
     out.push_back(read_suffix(element, where));
   } else {
     refuse_part(where, type,
-                "WordPiece, Metaspace, ByteLevel, Fuse, ByteFallback, Strip, Replace, BPEDecoder or Sequence");
+                "WordPiece, Metaspace, ByteLevel, Fuse, ByteFallback, Strip, Replace, BPEDecoder, CTC or Sequence");
   }
 }
 

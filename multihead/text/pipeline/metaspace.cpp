@@ -7,17 +7,35 @@
 
 namespace mh::detail {
 
-void MetaspaceSplit::operator()(Pieces& pieces) const {
-  for (Piece& piece : pieces) {
-    if (piece.token >= 0) continue;
-    piece.text = replace_all(piece.text, " ", metaspace.sign);
+void MetaspaceSplit::operator()(Document& document) const {
+  const std::string_view text = document.text;
+  DocumentWriter writer(document);
+  for (const Piece& piece : document.pieces) {
+    if (piece.token >= 0) {
+      writer.copy(piece.begin, piece.end);
+      writer.end_piece(piece.token);
+      continue;
+    }
+    const std::string_view part = document.of(piece);
+    const bool there = part.starts_with(' ') || part.starts_with(metaspace.sign);
     const bool wanted = metaspace.prepend == Metaspace::Prepend::always ||
-                        (metaspace.prepend == Metaspace::Prepend::first && piece.at_start);
-    if (wanted && !piece.text.starts_with(metaspace.sign)) piece.text.insert(0, metaspace.sign);
+                        (metaspace.prepend == Metaspace::Prepend::first && document.origin(piece.begin).begin == 0);
+    if (wanted && !there) writer.write(metaspace.sign, document.origin(piece.begin));
+    size_t from = piece.begin;  // what is not written yet
+    for (size_t at = piece.begin; at < piece.end; ++at) {
+      const bool space = text[at] == ' ';
+      if (!space && !text.substr(at, piece.end - at).starts_with(metaspace.sign)) continue;
+      writer.copy(from, at);
+      if (metaspace.split) writer.end_piece();
+      from = at;
+      if (!space) continue;
+      writer.write(metaspace.sign, document.origin(at));
+      from = at + 1;
+    }
+    writer.copy(from, piece.end);
+    writer.end_piece();
   }
-  if (!metaspace.split) return;
-  cut_pieces(pieces, Behaviour::merged_with_next,
-             [&](std::string_view text) { return match_literal(text, metaspace.sign); });
+  writer.finish(document);
 }
 
 void MetaspaceDecode::operator()(std::vector<std::string>& tokens) const {

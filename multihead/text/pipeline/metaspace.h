@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "multihead/text/pipeline/json_fields.h"
-#include "multihead/text/pipeline/piece.h"
+#include "multihead/text/pipeline/document.h"
 
 namespace mh::detail {
 
@@ -21,7 +21,7 @@ struct Metaspace {
 // begins a part.
 struct MetaspaceSplit {
   Metaspace metaspace;
-  void operator()(Pieces& pieces) const;
+  void operator()(Document& document) const;
 };
 
 // The decoder: signs become spaces; those of the first token vanish unless none is ever prepended.

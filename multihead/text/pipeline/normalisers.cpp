@@ -13,28 +13,31 @@ namespace {
 constexpr uint32_t kDropped = ~uint32_t{0};
 
 template <class Wanted>
-void map_characters(Piece& piece, Wanted&& wanted) {
-  std::string out;
-  out.reserve(piece.text.size());
-  for (size_t at = 0; at < piece.text.size();) {
-    const uint32_t c = wanted(next_character(piece.text, at));
-    if (c == kDropped) {
-      piece.cut |= out.empty();
+void map_characters(Aligned& text, Wanted&& wanted) {
+  std::vector<Changed> out;
+  out.reserve(text.text.size());
+  size_t first_dropped = 0;
+  for (size_t at = 0; at < text.text.size();) {
+    const uint32_t c = wanted(next_character(text.text, at));
+    if (c != kDropped) {
+      out.push_back({c, 0});
+    } else if (out.empty()) {
+      ++first_dropped;
     } else {
-      append_character(c, out);
+      --out.back().change;
     }
   }
-  piece.text = std::move(out);
+  set_characters(text, out, first_dropped);
 }
 
-void strip_accents(Piece& piece) {
+void strip_accents(Aligned& text) {
   static const CodeSet accents(kAccents);
-  map_characters(piece, [](uint32_t c) { return accents.contains(c) ? kDropped : c; });
+  map_characters(text, [](uint32_t c) { return accents.contains(c) ? kDropped : c; });
 }
 
 // The cleaning of Google's translation models.
-void clean_for_translation(Piece& piece) {
-  map_characters(piece, [](uint32_t c) -> uint32_t {
+void clean_for_translation(Aligned& text) {
+  map_characters(text, [](uint32_t c) -> uint32_t {
     if (c == '\t' || c == '\n' || c == '\f' || c == '\r') return ' ';
     if ((c >= 0x1 && c <= 0x1f) || c == 0x7f || c == 0x8f || c == 0x9f) return kDropped;
     const bool space = c == 0x1680 || (c >= 0x200b && c <= 0x200f) || c == 0x2028 || c == 0x2029 || c == 0x2581 ||
@@ -46,14 +49,17 @@ void clean_for_translation(Piece& piece) {
 struct StripSpace {
   bool left, right;
 
-  void operator()(Piece& piece) const {
+  void operator()(Aligned& piece) const {
     const std::string& text = piece.text;
     size_t begin = 0;
     for (size_t at = 0; left && at < text.size() && is_white_space(next_character(text, at));) begin = at;
     size_t end = begin;
     for (size_t at = begin; at < text.size();)
       if (!is_white_space(next_character(text, at)) || !right) end = at;
-    piece.cut |= begin > 0;
+    if (begin == 0 && end == text.size()) return;
+    store_origins(piece);
+    piece.origins = {piece.origins.begin() + static_cast<std::ptrdiff_t>(begin),
+                     piece.origins.begin() + static_cast<std::ptrdiff_t>(end)};
     piece.text = text.substr(begin, end - begin);
   }
 };
@@ -61,27 +67,21 @@ struct StripSpace {
 struct ReplaceText {
   std::string what, with;
 
-  void operator()(Piece& piece) const {
-    if (with.empty() && piece.text.starts_with(what)) piece.cut = true;
-    piece.text = replace_all(piece.text, what, with);
+  void operator()(Aligned& piece) const {
+    std::vector<Match> matches;
+    for (size_t at = piece.text.find(what); at != std::string::npos; at = piece.text.find(what, at + what.size()))
+      matches.push_back({at, at + what.size()});
+    replace_matches(piece, matches, with);
   }
 };
 
-struct PrependText {
-  std::string what;
-
-  void operator()(Piece& piece) const {
-    if (!piece.text.empty()) piece.text.insert(0, what);
-  }
-};
-
-BertNormaliser read_bert(const JsonElement& element, const std::string& where) {
+NormaliseStep read_bert(const JsonElement& element, const std::string& where) {
   const JsonFields fields(element, where, {"type", "clean_text", "handle_chinese_chars", "strip_accents", "lowercase"});
   const bool lowercase = fields.flag("lowercase", true);
-  return {.clean_text = fields.flag("clean_text", true),
+  return bert_normaliser({.clean_text = fields.flag("clean_text", true),
           .chinese = fields.flag("handle_chinese_chars", true),
           .strip_accents = fields.flag("strip_accents", lowercase),
-          .lowercase = lowercase};
+          .lowercase = lowercase});
 }
 
 ReplaceText read_replace_text(const JsonElement& element, const std::string& where) {
@@ -91,12 +91,14 @@ ReplaceText read_replace_text(const JsonElement& element, const std::string& whe
 
 NormaliseStep read_form(std::string_view type) {
   const Form form = type == "NFC" ? Form::nfc : type == "NFD" ? Form::nfd : type == "NFKC" ? Form::nfkc : Form::nfkd;
-  return [form](Piece& piece) { piece.text = to_form(piece.text, form); };
+  return [form](Aligned& text) {
+    if (!surely_in_form(text.text, form)) set_characters(text, to_form(text.text, form));
+  };
 }
 
 NormaliseStep read_plain(const JsonElement& element, std::string_view type, const std::string& where) {
   JsonFields(element, where, {"type"});
-  if (type == "Lowercase") return [](Piece& piece) { piece.text = to_lower(piece.text); };
+  if (type == "Lowercase") return [](Aligned& text) { set_characters(text, to_lower(text.text)); };
   if (type == "StripAccents") return strip_accents;
   if (type == "Nmt") return clean_for_translation;
   return read_form(type);
@@ -117,7 +119,8 @@ void read_normalisers(const JsonElement& element, const std::string& where, std:
   } else if (type == "Replace") {
     out.push_back(read_replace_text(element, where));
   } else if (type == "Prepend") {
-    out.push_back(PrependText{std::string(JsonFields(element, where, {"type", "prepend"}).string("prepend"))});
+    const std::string what(JsonFields(element, where, {"type", "prepend"}).string("prepend"));
+    out.push_back([what](Aligned& text) { prepend(text, what); });
   } else if (type == "NFC" || type == "NFD" || type == "NFKC" || type == "NFKD" || type == "Lowercase" ||
              type == "StripAccents" || type == "Nmt") {
     out.push_back(read_plain(element, type, where));

@@ -1,25 +1,26 @@
-// The normalisers of tokenizer.json, each a step that changes one piece of text.
+// The normalisers of tokenizer.json, each a step that changes one stretch of text.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "multihead/text/pipeline/aligned.h"
 #include "multihead/text/pipeline/json_fields.h"
-#include "multihead/text/pipeline/piece.h"
 
 namespace mh::detail {
 
-using NormaliseStep = std::function<void(Piece&)>;
+using NormaliseStep = std::function<void(Aligned&)>;
 
-struct BertNormaliser {
+struct BertOptions {
   bool clean_text = true;
   bool chinese = true;
   bool strip_accents = true;
   bool lowercase = true;
-
-  void operator()(Piece& piece) const;
 };
+
+NormaliseStep bert_normaliser(const BertOptions& options);
 
 // Appends the steps of `element`, which may be a Sequence. Throws: unsupported for a normaliser that is not among them,
 // invalid_argument for one with other fields than it has; both begin with `where`.

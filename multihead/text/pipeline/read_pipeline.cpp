@@ -1,6 +1,8 @@
 // The reading of a tokenizer.json into a pipeline.
 #include "multihead/base/error.h"
+#include "multihead/text/pipeline/byte_level.h"
 #include "multihead/text/pipeline/pipeline.h"
+#include "multihead/text/pipeline/word_cache.h"
 
 namespace mh::detail {
 namespace {
@@ -34,19 +36,24 @@ void list_tokens(const TokenIds& ids, const std::string& where, Pipeline& out) {
 }
 
 void place_added(const std::vector<AddedToken>& added, const std::string& where, Pipeline& out) {
+  std::vector<std::pair<AddedToken, std::string>> raw, normalised;
+  out.added.resize(out.tokens.size());
   for (const AddedToken& token : added) {
+    out.added[static_cast<size_t>(token.id)] = true;
     if (token.special) out.special[static_cast<size_t>(token.id)] = true;
     if (!token.normalized) {
-      out.raw.add(token, token.content);
+      raw.emplace_back(token, token.content);
       continue;
     }
-    Piece spelling{.text = token.content};
+    Aligned spelling{.text = token.content};
     for (const NormaliseStep& step : out.normalise) step(spelling);
     check(!spelling.text.empty(), "{}: added_tokens: nothing is left of {} when it is normalised", where,
           in_quotes(token.content));
-    out.normalised.add(token, spelling.text);
     out.tokens[static_cast<size_t>(token.id)] = spelling.text;  // Hugging Face's decode has this spelling, too
+    normalised.emplace_back(token, std::move(spelling.text));
   }
+  out.raw = AddedTokens(raw);
+  out.normalised = AddedTokens(normalised);
 }
 
 // Lengths are the caller's affair (EncodeOptions); the file's are checked for their fields and not applied.
@@ -66,14 +73,21 @@ std::unique_ptr<Pipeline> read_pipeline(const JsonFields& top, std::string_view 
   out->source = source;
   check_lengths(top);
   TokenIds ids;
-  out->model = read_word_model(top.element("model"), name + ": model", ids);
   if (const auto part = top.find("normalizer")) read_normalisers(*part, name + ": normalizer", out->normalise);
-  if (const auto part = top.find("pre_tokenizer")) read_splitters(*part, name + ": pre_tokenizer", out->split);
+  Splitters splitters;
+  if (const auto part = top.find("pre_tokenizer")) read_splitters(*part, name + ": pre_tokenizer", splitters);
+  ReadModel read = read_word_model(top.element("model"), name + ": model", splitters.bytes_at_end, ids);
+  out->split = std::move(splitters.steps);
+  if (splitters.bytes_at_end && read.words == WordsAre::text) out->split.push_back(spell_document);
+  out->model = std::move(read.model);
+  out->number = WordCache::next_model();
   const std::vector<AddedToken> added = read_all_added(top, ids);
   list_tokens(ids, name + ": model: vocab", *out);
   place_added(added, name, *out);
   if (const auto part = top.find("post_processor"))
     out->templates = read_templates(*part, name + ": post_processor", static_cast<int32_t>(ids.size()));
+  if (!out->templates.trims.empty())
+    for (const std::string& token : out->tokens) out->margins.push_back(find_margins(token));
   if (const auto part = top.find("decoder")) {
     read_decoders(*part, name + ": decoder", out->decoders);
     out->decodes = true;

@@ -1,7 +1,10 @@
 // The reading of pre-tokenisers, and the cuts they make.
 #include "multihead/text/pipeline/splitters.h"
 
+#include <array>
+
 #include "multihead/base/error.h"
+#include "multihead/text/pipeline/byte_level.h"
 #include "multihead/text/pipeline/cut.h"
 #include "multihead/text/pipeline/metaspace.h"
 #include "multihead/text/pipeline/read_parts.h"
@@ -10,8 +13,8 @@ namespace mh::detail {
 namespace {
 
 constexpr std::string_view kSplitters =
-    "BertPreTokenizer, Whitespace, WhitespaceSplit, Punctuation, Digits, Metaspace, Split, CharDelimiterSplit or "
-    "Sequence";
+    "BertPreTokenizer, Whitespace, WhitespaceSplit, Punctuation, Digits, Metaspace, ByteLevel, Split, CharDelimiterSplit "
+    "or Sequence";
 
 bool is_punctuation(uint32_t c) {
   static const CodeSet set(kPunctuation);
@@ -36,39 +39,67 @@ Behaviour read_behaviour(const JsonFields& fields, std::string_view missing) {
 
 template <class Is>
 SplitStep at_characters(Is is, Behaviour behaviour) {
-  return [is, behaviour](Pieces& pieces) {
-    cut_pieces(pieces, behaviour, [&](std::string_view text) { return match_characters(text, is); });
+  return [is, behaviour](Document& document) {
+    cut_pieces(document, behaviour, [&](std::string_view text, Stretches& out) { match_characters(text, is, out); });
   };
 }
 
 // Runs of word characters and runs of what is neither that nor white space; white space goes.
-Stretches words_and_signs(std::string_view text) {
+void words_and_signs(std::string_view text, Stretches& out) {
   static const CodeSet word(kWordOfPattern);
   enum class Kind { none, space, word, sign } before = Kind::none;
-  Stretches out;
   for (size_t at = 0; at < text.size();) {
-    const size_t begin = at;
+    const auto begin = static_cast<uint32_t>(at);
     const uint32_t c = next_character(text, at);
     const Kind kind = is_white_space(c) ? Kind::space : word.contains(c) ? Kind::word : Kind::sign;
     if (kind == before) {
-      out.back().end = at;
+      out.back().end = static_cast<uint32_t>(at);
     } else {
-      out.push_back({begin, at, kind == Kind::space});
+      out.push_back({begin, static_cast<uint32_t>(at), kind == Kind::space});
     }
     before = kind;
   }
-  return out;
+}
+
+// BertPreTokenizer: white space goes, each punctuation character stands alone.
+void words_and_punctuation(Document& document) {
+  enum class Kind : uint8_t { word, space, sign };
+  static const std::array<Kind, 128> ascii = [] {
+    std::array<Kind, 128> kinds{};
+    for (uint32_t c = 0; c < 128; ++c)
+      kinds[c] = is_white_space(c) ? Kind::space : is_punctuation(c) ? Kind::sign : Kind::word;
+    return kinds;
+  }();
+  Pieces out;
+  out.reserve(document.text.size() / 4);
+  for (const Piece& piece : document.pieces) {
+    if (piece.token >= 0) {
+      out.push_back(piece);
+      continue;
+    }
+    uint32_t word = piece.begin;  // where the word began that goes on
+    for (size_t at = piece.begin; at < piece.end;) {
+      const auto begin = static_cast<uint32_t>(at);
+      const uint32_t c = next_character(document.text, at);
+      const Kind kind = c < 128 ? ascii[c] : is_white_space(c) ? Kind::space : is_punctuation(c) ? Kind::sign : Kind::word;
+      if (kind == Kind::word) continue;
+      if (word < begin) out.push_back({word, begin});
+      word = static_cast<uint32_t>(at);
+      if (kind == Kind::sign) out.push_back({begin, word});
+    }
+    if (word < piece.end) out.push_back({word, piece.end});
+  }
+  document.pieces = std::move(out);
 }
 
 SplitStep read_split(const JsonElement& element, const std::string& where) {
   const JsonFields fields(element, where, {"type", "pattern", "behavior", "invert"});
   const bool invert = fields.flag("invert", false);
   check(fields.find("behavior").has_value(), "{}: 'behavior' is missing", where);
-  return [what = read_literal(fields), behaviour = read_behaviour(fields, ""), invert](Pieces& pieces) {
-    cut_pieces(pieces, behaviour, [&](std::string_view text) {
-      Stretches out = match_literal(text, what);
+  return [what = read_literal(fields), behaviour = read_behaviour(fields, ""), invert](Document& document) {
+    cut_pieces(document, behaviour, [&](std::string_view text, Stretches& out) {
+      match_literal(text, what, out);
       for (Stretch& stretch : out) stretch.match ^= invert;
-      return out;
     });
   };
 }
@@ -80,42 +111,46 @@ SplitStep read_digits(const JsonElement& element, const std::string& where) {
 
 SplitStep read_delimiter(const JsonElement& element, const std::string& where) {
   const std::string delimiter = read_character(JsonFields(element, where, {"type", "delimiter"}), "delimiter");
-  return [delimiter](Pieces& pieces) {
-    cut_pieces(pieces, Behaviour::removed, [&](std::string_view text) { return match_literal(text, delimiter); });
+  return [delimiter](Document& document) {
+    cut_pieces(document, Behaviour::removed,
+               [&](std::string_view text, Stretches& out) { match_literal(text, delimiter, out); });
   };
+}
+
+SplitStep read_plain_splitter(const JsonElement& element, std::string_view type, const std::string& where) {
+  JsonFields(element, where, {"type"});
+  if (type == "BertPreTokenizer") return words_and_punctuation;
+  if (type == "WhitespaceSplit") return at_characters(is_white_space, Behaviour::removed);
+  return [](Document& document) { cut_pieces(document, Behaviour::removed, words_and_signs); };
+}
+
+SplitStep read_splitter(const JsonElement& element, std::string_view type, const std::string& where) {
+  if (type == "BertPreTokenizer" || type == "Whitespace" || type == "WhitespaceSplit")
+    return read_plain_splitter(element, type, where);
+  if (type == "Punctuation") {
+    const JsonFields fields(element, where, {"type", "behavior"});
+    return at_characters(is_punctuation, read_behaviour(fields, "Isolated"));
+  }
+  if (type == "Digits") return read_digits(element, where);
+  if (type == "Metaspace") return MetaspaceSplit{read_metaspace(element, where)};
+  if (type == "Split") return read_split(element, where);
+  if (type == "CharDelimiterSplit") return read_delimiter(element, where);
+  if (type == "ByteLevel") return read_byte_level(element, where);
+  refuse_part(where, type, kSplitters);
 }
 
 }  // namespace
 
-void read_splitters(const JsonElement& element, const std::string& where, std::vector<SplitStep>& out) {
+void read_splitters(const JsonElement& element, const std::string& where, Splitters& out) {
   const std::string_view type = json_type(element, where);
   if (type == "Sequence") {
     for (const JsonElement step : JsonFields(element, where, {"type", "pretokenizers"}).array("pretokenizers"))
       read_splitters(step, where, out);
-  } else if (type == "BertPreTokenizer") {
-    JsonFields(element, where, {"type"});
-    out.push_back(at_characters(is_white_space, Behaviour::removed));
-    out.push_back(at_characters(is_punctuation, Behaviour::isolated));
-  } else if (type == "Whitespace") {
-    JsonFields(element, where, {"type"});
-    out.push_back([](Pieces& pieces) { cut_pieces(pieces, Behaviour::removed, words_and_signs); });
-  } else if (type == "WhitespaceSplit") {
-    JsonFields(element, where, {"type"});
-    out.push_back(at_characters(is_white_space, Behaviour::removed));
-  } else if (type == "Punctuation") {
-    const JsonFields fields(element, where, {"type", "behavior"});
-    out.push_back(at_characters(is_punctuation, read_behaviour(fields, "Isolated")));
-  } else if (type == "Digits") {
-    out.push_back(read_digits(element, where));
-  } else if (type == "Metaspace") {
-    out.push_back(MetaspaceSplit{read_metaspace(element, where)});
-  } else if (type == "Split") {
-    out.push_back(read_split(element, where));
-  } else if (type == "CharDelimiterSplit") {
-    out.push_back(read_delimiter(element, where));
-  } else {
-    refuse_part(where, type, kSplitters);
+    return;
   }
+  if (out.bytes_at_end) out.steps.push_back(spell_document);
+  out.steps.push_back(read_splitter(element, type, where));
+  out.bytes_at_end = type == "ByteLevel";
 }
 
 }  // namespace mh::detail

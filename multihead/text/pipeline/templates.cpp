@@ -34,13 +34,20 @@ TemplatePart of_type(TemplatePart part, int32_t type) {
 Templates read_bert_template(const JsonElement& element, const std::string& where, int32_t size) {
   const JsonFields fields(element, where, {"type", "sep", "cls"});
   const TemplatePart cls = read_named(fields, "cls", size), sep = read_named(fields, "sep", size);
-  return {{cls, {Kind::first, 0}, sep}, {cls, {Kind::first, 0}, sep, {Kind::second, 1}, of_type(sep, 1)}};
+  return {{cls, {Kind::first, 0}, sep}, {cls, {Kind::first, 0}, sep, {Kind::second, 1}, of_type(sep, 1)}, {}};
+}
+
+std::vector<TrimOffsets> read_trim(const JsonFields& fields) {
+  if (!fields.flag("trim_offsets", true)) return {};
+  return {{.prefix_space = fields.flag("add_prefix_space", true)}};
 }
 
 Templates read_roberta_template(const JsonElement& element, const std::string& where, int32_t size) {
   const JsonFields fields(element, where, {"type", "sep", "cls", "trim_offsets", "add_prefix_space"});
   const TemplatePart cls = read_named(fields, "cls", size), sep = read_named(fields, "sep", size);
-  return {{cls, {Kind::first, 0}, sep}, {cls, {Kind::first, 0}, sep, sep, {Kind::second, 0}, sep}};
+  return {{cls, {Kind::first, 0}, sep},
+          {cls, {Kind::first, 0}, sep, sep, {Kind::second, 0}, sep},
+          read_trim(fields)};
 }
 
 SpecialIds read_special_ids(const JsonFields& fields, int32_t size) {
@@ -82,7 +89,7 @@ TemplatePart read_part(const JsonElement& element, const std::string& where, con
 Templates read_template(const JsonElement& element, const std::string& where, int32_t size) {
   const JsonFields fields(element, where, {"type", "single", "pair", "special_tokens"});
   const SpecialIds specials = read_special_ids(fields, size);
-  Templates out{{}, {}};
+  Templates out{{}, {}, {}};
   for (const JsonElement part : fields.array("single"))
     out.single.push_back(read_part(part, where + ": single", specials));
   for (const JsonElement part : fields.array("pair")) out.pair.push_back(read_part(part, where + ": pair", specials));
@@ -99,8 +106,9 @@ Templates read_templates(const JsonElement& element, const std::string& where, i
   if (type == "BertProcessing") return read_bert_template(element, where, size);
   if (type == "RobertaProcessing") return read_roberta_template(element, where, size);
   if (type == "ByteLevel") {
-    JsonFields(element, where, {"type", "add_prefix_space", "trim_offsets", "use_regex"});
-    return {};
+    Templates out;
+    out.trims = read_trim({element, where, {"type", "add_prefix_space", "trim_offsets", "use_regex"}});
+    return out;
   }
   if (type != "Sequence")
     refuse_part(where, type, "TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel or Sequence");
@@ -109,7 +117,12 @@ Templates read_templates(const JsonElement& element, const std::string& where, i
   for (const JsonElement step : JsonFields(element, where, {"type", "processors"}).array("processors")) {
     if (json_type(step, where) == "Sequence") refuse_part(where, "Sequence", "none inside a Sequence");
     Templates read = read_templates(step, where, size);
-    if (json_type(step, where) == "ByteLevel") continue;
+    read.trims.insert(read.trims.begin(), out.trims.begin(), out.trims.end());
+    if (json_type(step, where) == "ByteLevel") {
+      if (adding > 0) refuse_part(where, "ByteLevel", "it before the template");
+      out.trims = std::move(read.trims);
+      continue;
+    }
     if (++adding > 1) refuse_part(where, "Sequence", "one with a single template");
     out = std::move(read);
   }

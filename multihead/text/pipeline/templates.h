@@ -16,13 +16,19 @@ struct TemplatePart {
   std::vector<int32_t> ids{};  // of special tokens
 };
 
+// White space at the ends of a token is no part of its offsets.
+struct TrimOffsets {
+  bool prefix_space = false;  // the space of a text's first token may be one that was put there: it stays
+};
+
 struct Templates {
   std::vector<TemplatePart> single{{TemplatePart::Kind::first, 0}};
   std::vector<TemplatePart> pair{{TemplatePart::Kind::first, 0}, {TemplatePart::Kind::second, 1}};
+  std::vector<TrimOffsets> trims{};  // one after the other
 };
 
 // Reads TemplateProcessing, BertProcessing, RobertaProcessing and ByteLevel, or a Sequence with at most one that adds
-// tokens. Throws: as read_normalisers; invalid_argument where an id is not in [0, size).
+// tokens, behind the ByteLevels. Throws: as read_normalisers; invalid_argument where an id is not in [0, size).
 Templates read_templates(const JsonElement& element, const std::string& where, int32_t size);
 
 // How many special tokens there are.

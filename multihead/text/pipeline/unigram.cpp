@@ -20,7 +20,7 @@ class Unigram : public WordModel {
  public:
   Unigram(std::vector<double> scores, const TokenIds& ids, std::optional<int32_t> unknown, bool byte_fallback)
       : scores_(std::move(scores)), ids_(ids), unknown_(unknown.value_or(-1)) {
-    for (const auto& [token, id] : ids_) trie_.add(token, id);
+    trie_ = Trie({ids_.begin(), ids_.end()});
     unknown_score_ = *std::min_element(scores_.begin(), scores_.end()) - kUnknownPenalty;
     for (size_t byte = 0; byte < bytes_.size(); ++byte) {
       const auto found = ids_.find(fmt::format("<0x{:02X}>", byte));
@@ -28,21 +28,26 @@ class Unigram : public WordModel {
     }
   }
 
-  void encode(std::string_view word, std::vector<int32_t>& out) const override {
+  void encode(std::string_view word, WordTokens& out) const override {
     const std::vector<Step> best = best_steps(word);
-    std::vector<std::pair<size_t, size_t>> parts;  // from the last to the first
-    bool joins = false;                            // the part found last is unknown: neighbours that are, too, join it
+    WordTokens parts;    // from the last to the first
+    bool joins = false;  // the part found last is unknown: neighbours that are, too, join it
     for (size_t end = word.size(); end > 0; end = best[end].begin) {
       const bool unknown = best[end].id == unknown_;
       if (unknown && joins) {
-        parts.back().first = best[end].begin;
+        parts.back().begin = static_cast<uint32_t>(best[end].begin);
       } else {
-        parts.emplace_back(best[end].begin, end);
+        parts.push_back({best[end].id, static_cast<uint32_t>(best[end].begin), static_cast<uint32_t>(end)});
       }
       joins = unknown;
     }
-    for (auto at = parts.rbegin(); at != parts.rend(); ++at)
-      append_token(word.substr(at->first, at->second - at->first), out);
+    for (auto at = parts.rbegin(); at != parts.rend(); ++at) {
+      if (at->id != unknown_) {
+        out.push_back(*at);
+      } else {
+        append_unknown(word.substr(at->begin, at->end - at->begin), *at, out);
+      }
+    }
   }
 
  private:
@@ -76,16 +81,17 @@ class Unigram : public WordModel {
     return best;
   }
 
-  void append_token(std::string_view part, std::vector<int32_t>& out) const {
+  // Characters that were unknown one by one may be a token together.
+  void append_unknown(std::string_view part, WordToken at, WordTokens& out) const {
     if (const auto found = ids_.find(std::string(part)); found != ids_.end()) {
-      out.push_back(found->second);
+      out.push_back({found->second, at.begin, at.end});
       return;
     }
     const auto byte_token = [&](char c) { return bytes_[static_cast<uint8_t>(c)]; };
     if (std::all_of(part.begin(), part.end(), [&](char c) { return byte_token(c) >= 0; })) {
-      for (const char c : part) out.push_back(byte_token(c));
+      for (const char c : part) out.push_back({byte_token(c), at.begin, at.end});
     } else {
-      out.push_back(unknown_);
+      out.push_back(at);
     }
   }
 

@@ -5,22 +5,11 @@
 
 #include "multihead/base/error.h"
 #include "multihead/text/pipeline/read_parts.h"
+#include "multihead/text/pipeline/trie.h"
 #include "multihead/text/unicode/code_set.h"
 
 namespace mh::detail {
 namespace {
-
-void read_word_vocabulary(const JsonFields& model, TokenIds& ids) {
-  const std::string where = model.where() + ": vocab";
-  for (const auto& [token, value] : model.object("vocab")) {
-    int64_t id = 0;
-    check(value.get(id) == simdjson::SUCCESS, "{}: the id of {} is no whole number", where, in_quotes(token));
-    check(id >= 0 && id < std::numeric_limits<int32_t>::max(), "{}: the token {} has the id {}; expected 0 to 2^31 - 2",
-          where, in_quotes(token), id);
-    const bool fresh = ids.emplace(token, static_cast<int32_t>(id)).second;
-    check(fresh, "{}: the token {} stands there twice", where, in_quotes(token));
-  }
-}
 
 // The id of the token for what is unknown.
 struct Unknown {
@@ -37,58 +26,56 @@ struct Unknown {
   }
 };
 
+uint32_t end_of(std::string_view word) { return static_cast<uint32_t>(word.size()); }
+
 class WordPiece : public WordModel {
  public:
   WordPiece(const JsonFields& model, const TokenIds& ids)
-      : ids_(ids),
-        unknown_(model, ids),
-        prefix_(model.string("continuing_subword_prefix")),
-        longest_(model.integer("max_input_chars_per_word")) {}
+      : unknown_(model, ids), longest_(model.integer("max_input_chars_per_word")) {
+    const std::string_view prefix = model.string("continuing_subword_prefix");
+    std::vector<std::pair<std::string, int32_t>> first, later;
+    for (const auto& [token, id] : ids) {
+      first.emplace_back(token, id);
+      if (token.size() > prefix.size() && token.starts_with(prefix)) later.emplace_back(token.substr(prefix.size()), id);
+    }
+    first_ = Trie(std::move(first));
+    later_ = Trie(std::move(later));
+  }
 
   // The longest token first; one part without a token makes the whole word unknown.
-  void encode(std::string_view word, std::vector<int32_t>& out) const override {
+  void encode(std::string_view word, WordTokens& out) const override {
     int64_t characters = 0;
     for (const char c : word) characters += U8_IS_TRAIL(c) ? 0 : 1;
     const size_t before = out.size();
     bool known = characters <= longest_;
     for (size_t at = 0; known && at < word.size();) {
-      const auto [end, id] = longest_from(word, at);
-      known = id >= 0;
-      out.push_back(id);
-      at = end;
+      WordToken found{-1, static_cast<uint32_t>(at), 0};
+      (at > 0 ? later_ : first_).each_prefix(word, at, [&](size_t end, int32_t id) {
+        found.id = id;
+        found.end = static_cast<uint32_t>(end);
+      });
+      known = found.id >= 0;
+      out.push_back(found);
+      at = found.end;
     }
     if (known) return;
     out.resize(before);
-    out.push_back(unknown_.needed());
+    out.push_back({unknown_.needed(), 0, end_of(word)});
   }
 
  private:
-  std::pair<size_t, int32_t> longest_from(std::string_view word, size_t begin) const {
-    std::string part = begin > 0 ? prefix_ : std::string();
-    part += word.substr(begin);
-    for (size_t end = word.size(); end > begin;) {
-      if (const auto found = ids_.find(part); found != ids_.end()) return {end, found->second};
-      do {
-        --end;
-        part.pop_back();
-      } while (end > begin && U8_IS_TRAIL(word[end]));
-    }
-    return {word.size(), -1};
-  }
-
-  TokenIds ids_;
   Unknown unknown_;
-  std::string prefix_;
   int64_t longest_;
+  Trie first_, later_;  // what begins a word, and without its prefix what goes on
 };
 
 class WordLevel : public WordModel {
  public:
   WordLevel(const JsonFields& model, const TokenIds& ids) : ids_(ids), unknown_(model, ids) {}
 
-  void encode(std::string_view word, std::vector<int32_t>& out) const override {
+  void encode(std::string_view word, WordTokens& out) const override {
     const auto found = ids_.find(std::string(word));
-    out.push_back(found != ids_.end() ? found->second : unknown_.needed());
+    out.push_back({found != ids_.end() ? found->second : unknown_.needed(), 0, end_of(word)});
   }
 
  private:
@@ -97,6 +84,18 @@ class WordLevel : public WordModel {
 };
 
 }  // namespace
+
+void read_word_vocabulary(const JsonFields& model, TokenIds& ids) {
+  const std::string where = model.where() + ": vocab";
+  for (const auto& [token, value] : model.object("vocab")) {
+    int64_t id = 0;
+    check(value.get(id) == simdjson::SUCCESS, "{}: the id of {} is no whole number", where, in_quotes(token));
+    check(id >= 0 && id < std::numeric_limits<int32_t>::max(), "{}: the token {} has the id {}; expected 0 to 2^31 - 2",
+          where, in_quotes(token), id);
+    const bool fresh = ids.emplace(token, static_cast<int32_t>(id)).second;
+    check(fresh, "{}: the token {} stands there twice", where, in_quotes(token));
+  }
+}
 
 std::unique_ptr<WordModel> read_wordpiece(const JsonElement& element, const std::string& where, TokenIds& ids) {
   const JsonFields model(element, where,
@@ -111,11 +110,12 @@ std::unique_ptr<WordModel> read_word_level(const JsonElement& element, const std
   return std::make_unique<WordLevel>(model, ids);
 }
 
-std::unique_ptr<WordModel> read_word_model(const JsonElement& element, const std::string& where, TokenIds& ids) {
+ReadModel read_word_model(const JsonElement& element, const std::string& where, bool spelled, TokenIds& ids) {
   const std::string_view type = json_type(element, where);
-  if (type == "WordPiece") return read_wordpiece(element, where, ids);
-  if (type == "WordLevel") return read_word_level(element, where, ids);
-  if (type == "Unigram") return read_unigram(element, where, ids);
+  if (type == "BPE") return read_bpe(element, where, spelled, ids);
+  if (type == "WordPiece") return {read_wordpiece(element, where, ids)};
+  if (type == "WordLevel") return {read_word_level(element, where, ids)};
+  if (type == "Unigram") return {read_unigram(element, where, ids)};
   refuse_part(where, type, "BPE, WordPiece, Unigram or WordLevel");
 }
 
