@@ -28,14 +28,15 @@ std::string metric_text(const std::string& name, double value) {
 }  // namespace
 
 std::string train_summary(const TrainConfig& config, const TrainStart& start) {
-  const auto& [task, model, from, tokenizer, data, optimizer, train] = config;
+  const auto& [task, model, from, tokenizer, data, optimizer, train, recurrent] = config;
   std::string out;
   const auto line = [&](const char* name, const std::string& text) { out += fmt::format("{:<12}{}\n", name, text); };
   const std::string cpu = cpu_info().model;
   line("machine", fmt::format("{}{}{} thread{}, kernels {}", cpu, cpu.empty() ? "" : ", ", threads(),
                               threads() == 1 ? "" : "s", rung_name()));
-  line("model", fmt::format("{} parameters: width {}, {} heads, {} layers, {}{}", grouped(start.parameters), model.width,
-                            model.heads,
+  line("model", fmt::format("{} parameters: width {}, {}, {} layers, {}{}", grouped(start.parameters), model.width,
+                            recurrent.is_recurrent() ? fmt::format("hidden {}", recurrent.hidden)
+                                                     : fmt::format("{} heads", model.heads),
                             task.kind == TaskKind::translation
                                 ? fmt::format("{} + {}", model.encoder_layers, model.decoder_layers)
                                 : fmt::format("{}", model.decoder_layers),

@@ -79,6 +79,8 @@ struct Tally {
 
 int64_t layer_of(const TranslateChoice& choice, const Translator& translator) {
   const int64_t layers = translator.decoder_layers();
+  check(layers > 0 || !choice.view.looks(),
+        "--attention, --alignments and --json show what the decoder looked at; this model was trained without attention");
   check(choice.layer <= layers, "--layer {}: the decoder has {} layers", choice.layer, layers);
   check(choice.view.head <= translator.heads(), "--head {}: a layer has {} heads", choice.view.head,
         translator.heads());

@@ -90,6 +90,7 @@ std::vector<OpCase> activation_cases();
 std::vector<OpCase> elementwise_cases();
 std::vector<OpCase> shape_cases();
 std::vector<OpCase> rope_cases();
+std::vector<OpCase> recurrent_cases();
 std::vector<std::vector<OpCase>> op_families();  // all of them
 
 }  // namespace mh

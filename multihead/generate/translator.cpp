@@ -8,8 +8,8 @@
 #include "multihead/base/parallel.h"
 #include "multihead/base/printable.h"
 #include "multihead/generate/search.h"
+#include "multihead/generate/translation_model.h"
 #include "multihead/generate/words.h"
-#include "multihead/models/model_file.h"
 #include "multihead/text/sentences.h"
 #include "multihead/text/tokenizer.h"
 #include "multihead/text/unicode/utf8.h"
@@ -18,7 +18,7 @@ namespace mh {
 
 struct Translator::Parts {
   Tokenizer tokenizer;
-  Transformer model;
+  std::unique_ptr<TranslationModel> model;
   DType compute;
 
   // A sentence and the tokens of it that the model can read.
@@ -46,8 +46,8 @@ bool is_blank(const std::string& text) { return text.find_first_not_of(" \t\r\n\
 Translator Translator::load(const std::string& folder, DType compute) {
   check(compute == DType::f32 || compute == DType::bf16, "translator: products in {}; expected f32 or bf16",
         name(compute));
-  ModelFolder loaded = load_model_folder(folder);
-  loaded.model.pack(compute);
+  TranslationFolder loaded = load_translation_folder(folder);
+  loaded.model->pack(compute);
   const auto parts = std::make_shared<Parts>(Parts{std::move(loaded.tokenizer), std::move(loaded.model), compute});
   return Translator(parts);
 }
@@ -55,7 +55,7 @@ Translator Translator::load(const std::string& folder, DType compute) {
 std::vector<int32_t> Translator::Parts::readable(const std::string& sentence, int64_t& tokens) const {
   std::vector<int32_t> ids = tokenizer.encode(sentence);
   tokens = static_cast<int64_t>(ids.size());
-  ids.resize(static_cast<size_t>(std::min(tokens, model.config().max_length - 1)));
+  ids.resize(static_cast<size_t>(std::min(tokens, model->facts().max_length - 1)));
   return ids;
 }
 
@@ -202,7 +202,7 @@ std::vector<Translation> Translator::translate(const std::vector<std::string>& l
   SearchOptions own = options;
   own.batch.compute = parts_->compute;
   const auto write = [&](const auto& sources, const OnWritten& on_written) {
-    mh::search(parts_->model, sources, own, on_written);
+    mh::search(parts_->model->generator(), sources, own, on_written);
   };
   const auto choose = [&](const auto& written) { return best_choices(written, static_cast<size_t>(own.n_best)); };
   return Lines(*parts_, lines, text).run(write, choose, true);
@@ -217,7 +217,7 @@ std::vector<Translation> Translator::sample(const std::vector<std::string>& line
   for (const Lines::Place& at : all.places())
     own.numbers.push_back(own.first_sentence + at.line + (static_cast<uint64_t>(at.sentence) << 40));
   const auto write = [&](const auto& sources, const OnWritten& on_written) {
-    mh::sample(parts_->model, sources, own, on_written);
+    mh::sample(parts_->model->generator(), sources, own, on_written);
   };
   const auto choose = [&](const auto& written) {
     return same_samples(written.size(), static_cast<size_t>(own.samples));
@@ -228,17 +228,16 @@ std::vector<Translation> Translator::sample(const std::vector<std::string>& line
 std::string Translator::operator()(const std::string& line) const { return translate({line}).front().text(); }
 
 CrossAttention Translator::cross_attention(const std::string& text, const Hypothesis& written, int64_t layer) const {
-  const Transformer& model = parts_->model;
+  const TranslationModel& model = *parts_->model;
   int64_t tokens = 0;
   std::vector<int32_t> source = parts_->readable(whole_utf8(text), tokens), input = written.ids, target = written.ids;
-  source.push_back(model.config().end);
-  input.insert(input.begin(), model.config().begin);
-  target.push_back(model.config().end);
+  source.push_back(model.facts().end);
+  input.insert(input.begin(), model.facts().begin);
+  target.push_back(model.facts().end);
 
   Pass pass = Pass::inference(parts_->compute);
-  const EncoderOutput memory = model.encode(token_batch({source}), pass);
   CrossAttention out;
-  out.weights = model.cross_weights(token_batch({input}), memory, layer, pass).select(0, 0);
+  out.weights = model.looked_at(token_batch({source}), token_batch({input}), layer, pass);
   for (const int32_t id : source) out.source.push_back(detail::token_text(parts_->tokenizer, id));
   for (const int32_t id : target) out.target.push_back(detail::token_text(parts_->tokenizer, id));
   out.source_words = detail::words_of(parts_->tokenizer, source);
@@ -258,7 +257,7 @@ std::vector<std::pair<int64_t, int64_t>> Translator::align(const Candidate& cand
   return pairs;
 }
 
-int64_t Translator::decoder_layers() const { return parts_->model.config().decoder_layers; }
-int64_t Translator::heads() const { return parts_->model.config().heads; }
+int64_t Translator::decoder_layers() const { return parts_->model->facts().layers; }
+int64_t Translator::heads() const { return parts_->model->facts().heads; }
 
 }  // namespace mh

@@ -63,7 +63,7 @@ class Translator {
  public:
   // Reads FOLDER/model.safetensors and FOLDER/tokenizer.json. `compute`: the type of the products, f32 or bf16.
   // Throws: io, invalid_argument, unsupported; a sentence that names the file. Refused are, among others, a model whose
-  // bytes differ from its hash and a tokenizer that is not the model's (load_model_folder in models/model_file.h).
+  // bytes differ from its hash and a tokenizer that is not the model's (load_translation_folder).
   static Translator load(const std::string& folder, DType compute = DType::f32);
 
   // In the order of the lines; options.batch.compute is not read. A draw of `sample` depends on the seed, the number of
@@ -79,7 +79,7 @@ class Translator {
   CrossAttention cross_attention(const std::string& source, const Hypothesis& written, int64_t layer) const;
   // align_words of all sentences of a candidate; words are counted through the line. Throws: alike.
   std::vector<std::pair<int64_t, int64_t>> align(const Candidate& candidate, int64_t layer) const;
-  int64_t decoder_layers() const;
+  int64_t decoder_layers() const;  // that look at the source; 0: the model was trained without attention
   int64_t heads() const;
 
  private:

@@ -13,6 +13,7 @@
 #include "multihead/kernels/limits.h"
 #include "multihead/kernels/linear_top_k.h"
 #include "multihead/kernels/normalise.h"
+#include "multihead/kernels/recurrent.h"
 #include "multihead/kernels/rope.h"
 #include "multihead/kernels/softmax.h"
 #include "multihead/kernels/sparse_linear.h"
@@ -63,6 +64,10 @@ struct Table {
   Kernel<GatedForwardArgs> gated_forward{"gated_forward"};
   Kernel<GatedBackwardArgs> gated_backward{"gated_backward"};
   Kernel<RopeArgs> rope{"rope"};
+  Kernel<RecurrentForwardArgs> recurrent_forward{"recurrent_forward"};
+  Kernel<RecurrentBackwardArgs> recurrent_backward{"recurrent_backward"};
+  Kernel<AdditiveForwardArgs> additive_forward{"additive_forward"};
+  Kernel<AdditiveBackwardArgs> additive_backward{"additive_backward"};
   Kernel<UnaryArgs> unary{"unary"};
   Kernel<BinaryArgs> binary{"binary"};
   Kernel<ReduceArgs> reduce{"reduce"};

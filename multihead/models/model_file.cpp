@@ -5,8 +5,8 @@
 
 #include "multihead/base/printable.h"
 #include "multihead/io/hash.h"
-#include "multihead/io/safetensors.h"
 #include "multihead/models/config_json.h"
+#include "multihead/models/recurrent_json.h"
 
 namespace mh {
 
@@ -15,14 +15,7 @@ namespace {
 constexpr const char* kModelName = "model.safetensors";
 constexpr const char* kTokenizerName = "tokenizer.json";
 
-void check_all_used(const std::string& path, const ParamStore& store) {
-  const std::vector<std::string> unused = store.unused();
-  if (unused.empty()) return;
-  check(false, "{}: holds '{}'{}, for which the model has no use", path, unused.front(),
-        unused.size() > 1 ? fmt::format(" and {} more tensors", unused.size() - 1) : "");
-}
-
-Transformer transformer_of(Safetensors file, const std::string& path, const ParamStoreOptions& options) {
+Transformer made_of(Safetensors file, const std::string& path, const ParamStoreOptions& options) {
   const auto text = file.metadata.find(kConfigKey);
   if (text == file.metadata.end())
     fail(ErrorKind::io, "{}: has no '{}' in its metadata; expected the model's config as JSON", path, kConfigKey);
@@ -47,7 +40,20 @@ void require_model_folder(const std::string& folder) {
        kModelName, kTokenizerName);
 }
 
+// Of whichever kind the config is.
+int64_t vocabulary_of(const std::string& config, const std::string& path) {
+  if (says_recurrent(config)) return recurrent_from_json(config, path).vocabulary;
+  return config_from_json(config, path).vocabulary;
+}
+
 }  // namespace
+
+void check_all_used(const std::string& path, const ParamStore& store) {
+  const std::vector<std::string> unused = store.unused();
+  if (unused.empty()) return;
+  check(false, "{}: holds '{}'{}, for which the model has no use", path, unused.front(),
+        unused.size() > 1 ? fmt::format(" and {} more tensors", unused.size() - 1) : "");
+}
 
 std::string tokenizer_hash(const Tokenizer& tokenizer) {
   const std::string text = tokenizer.json();
@@ -57,22 +63,30 @@ std::string tokenizer_hash(const Tokenizer& tokenizer) {
 }
 
 Transformer load_transformer(const std::string& path, const ParamStoreOptions& options) {
-  return transformer_of(read_safetensors(path), path, options);
+  return made_of(read_safetensors(path), path, options);
 }
 
-ModelFolder load_model_folder(const std::string& folder) {
+ModelParts read_model_folder(const std::string& folder) {
   require_model_folder(folder);
   const std::string path = folder + "/" + kModelName, tokenizer_path = folder + "/" + kTokenizerName;
   const TokenizerFile tokenizer{tokenizer_path, Tokenizer::load(tokenizer_path)};
   Safetensors file = read_safetensors(path);
   check_tokenizer(tokenizer, path, file.metadata);
-  return {tokenizer.tokenizer, transformer_of(std::move(file), path, {})};
+  return {tokenizer.tokenizer, std::move(file), path};
+}
+
+Transformer transformer_of(ModelParts parts) { return made_of(std::move(parts.file), parts.path, {}); }
+
+ModelFolder load_model_folder(const std::string& folder) {
+  ModelParts parts = read_model_folder(folder);
+  const Tokenizer tokenizer = parts.tokenizer;
+  return {tokenizer, transformer_of(std::move(parts))};
 }
 
 void check_tokenizer(const TokenizerFile& file, const std::string& model_path,
                      const std::map<std::string, std::string>& metadata) {
   if (const auto config = metadata.find(kConfigKey); config != metadata.end()) {
-    const int64_t vocabulary = config_from_json(config->second, model_path).vocabulary;
+    const int64_t vocabulary = vocabulary_of(config->second, model_path);
     check(file.tokenizer.size() == vocabulary,
           "{} does not belong to {}: it has {} tokens; expected the {} of the model's vocabulary",
           printable_path(file.path), printable_path(model_path), file.tokenizer.size(), vocabulary);
@@ -86,14 +100,16 @@ void check_tokenizer(const TokenizerFile& file, const std::string& model_path,
 }
 
 void save_transformer(const std::string& path, const Transformer& model, const ModelFileOptions& options) {
-  Safetensors file{.tensors = model.params().values(),
-                   .metadata = {{kConfigKey, config_to_json(model.config())}, {"format", "pt"}}};
-  if (options.tokenizer) {
-    check(options.tokenizer.size() == model.config().vocabulary,
-          "save_transformer: the tokenizer has {} tokens; expected the {} of the model's vocabulary",
-          options.tokenizer.size(), model.config().vocabulary);
-    file.metadata[kTokenizerKey] = tokenizer_hash(options.tokenizer);
-  }
+  check(!options.tokenizer || options.tokenizer.size() == model.config().vocabulary,
+        "save_transformer: the tokenizer has {} tokens; expected the {} of the model's vocabulary",
+        options.tokenizer ? options.tokenizer.size() : 0, model.config().vocabulary);
+  save_model_file(path, model.params(), config_to_json(model.config()), options);
+}
+
+void save_model_file(const std::string& path, const ParamStore& params, const std::string& config,
+                     const ModelFileOptions& options) {
+  Safetensors file{.tensors = params.values(), .metadata = {{kConfigKey, config}, {"format", "pt"}}};
+  if (options.tokenizer) file.metadata[kTokenizerKey] = tokenizer_hash(options.tokenizer);
   for (auto& [name, tensor] : file.tensors) tensor = tensor.to(options.stored);
   write_safetensors(path, file);
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "multihead/io/safetensors.h"
 #include "multihead/models/transformer.h"
 #include "multihead/text/tokenizer.h"
 
@@ -29,6 +30,17 @@ struct ModelFolder {
 // io where the folder holds neither.
 ModelFolder load_model_folder(const std::string& folder);
 
+// The same folder before anything is made of it, its tokenizer checked.
+struct ModelParts {
+  Tokenizer tokenizer;
+  Safetensors file;
+  std::string path;  // of the file
+};
+ModelParts read_model_folder(const std::string& folder);
+Transformer transformer_of(ModelParts parts);
+// Throws: invalid_argument where the store's file has more than was asked for.
+void check_all_used(const std::string& path, const ParamStore& store);
+
 struct TokenizerFile {
   std::string path;
   Tokenizer tokenizer;
@@ -47,5 +59,8 @@ struct ModelFileOptions {
 
 // Durably, as write_safetensors. Throws: io; invalid_argument where the tokenizer has another number of tokens.
 void save_transformer(const std::string& path, const Transformer& model, const ModelFileOptions& options = {});
+// The same of any model: `config` is its JSON.
+void save_model_file(const std::string& path, const ParamStore& params, const std::string& config,
+                     const ModelFileOptions& options);
 
 }  // namespace mh

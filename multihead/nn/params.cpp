@@ -25,8 +25,8 @@ Tensor fresh(const std::string& name, const Shape& shape, const Init& init, uint
   float* values = out.data<float>();
   const int64_t count = out.count();
   const uint64_t stream = stream_of(name);
-  const bool uniform = init.kind == Init::Kind::xavier;
-  const double bound = uniform ? std::sqrt(6.0 / static_cast<double>(shape[0] + shape[1])) : 0;
+  const bool xavier = init.kind == Init::Kind::xavier, uniform = xavier || init.kind == Init::Kind::uniform;
+  const double bound = xavier ? std::sqrt(6.0 / static_cast<double>(shape[0] + shape[1])) : init.scale;
   parallel_for((count + 4095) / 4096, [&](int64_t task) {
     for (int64_t i = task * 4096; i < std::min(count, (task + 1) * 4096); i += 4) {
       const auto numbers = uniform ? random_uniform(seed, static_cast<uint64_t>(i / 4), stream)

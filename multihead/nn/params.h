@@ -14,15 +14,16 @@
 namespace mh {
 
 // How a fresh parameter begins. xavier: uniform in ±√(6 / (fan in + fan out)) of a matrix (out, in); normal: N(0,
-// scale²).
+// scale²); uniform: in ±scale.
 struct Init {
-  enum class Kind { zeros, ones, xavier, normal } kind = Kind::zeros;
+  enum class Kind { zeros, ones, xavier, normal, uniform } kind = Kind::zeros;
   double scale = 1;
 
   static Init zeros() { return {}; }
   static Init ones() { return {Kind::ones}; }
   static Init xavier() { return {Kind::xavier}; }
   static Init normal(double scale) { return {Kind::normal, scale}; }
+  static Init uniform(double scale) { return {Kind::uniform, scale}; }
 };
 
 // A learned tensor: f32, traced, with a bf16 copy beside it where products run in bf16.

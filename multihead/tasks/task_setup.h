@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "multihead/models/transformer.h"
+#include "multihead/models/recurrent_json.h"
 #include "multihead/text/tokenizer.h"
 
 namespace mh {
@@ -46,6 +46,7 @@ struct TaskEvents {
 struct TaskSetup {
   TaskConfig task{};
   TransformerConfig model{.vocabulary = 0};  // 0: as many as the tokenizer has
+  RecurrentChoice recurrent{};
   TokenizerConfig tokenizer{};
   DataConfig data{};
   float smoothing = 0;

@@ -10,7 +10,6 @@
 #include "multihead/io/durable_file.h"
 #include "multihead/metrics/bleu.h"
 #include "multihead/metrics/chrf.h"
-#include "multihead/models/model_file.h"
 
 namespace mh {
 
@@ -29,8 +28,8 @@ OrderOptions order_options(const TaskSetup& setup) {
 }
 
 // In the order of the data, so that nothing is drawn and nothing sorted.
-double negative_log_likelihood(const Transformer& model, const Dataset& data, const TranslationScoreOptions& options) {
-  const SentenceEnds ends{.begin = model.config().begin, .end = model.config().end};
+double negative_log_likelihood(const TranslationModel& model, const Dataset& data, const TranslationScoreOptions& options) {
+  const SentenceEnds ends{.begin = model.facts().begin, .end = model.facts().end};
   double sum = 0;
   int64_t tokens = 0;
   for (int64_t begin = 0; begin < data.size();) {
@@ -54,6 +53,12 @@ double negative_log_likelihood(const Transformer& model, const Dataset& data, co
 }  // namespace
 
 TranslationScores score_translation(Transformer& model, const Corpus& corpus, const TranslationScoreOptions& options) {
+  const std::shared_ptr<Transformer> borrowed(&model, [](Transformer*) {});
+  return score_translation(*translation_model(borrowed), corpus, options);
+}
+
+TranslationScores score_translation(TranslationModel& model, const Corpus& corpus,
+                                    const TranslationScoreOptions& options) {
   const Dataset& data = corpus.valid;
   model.pack(options.compute);
   TranslationScores out;
@@ -70,7 +75,7 @@ TranslationScores score_translation(Transformer& model, const Corpus& corpus, co
   }
   std::vector<std::string> hypotheses;
   try {
-    for (const auto& found : search(model, sources, {.beam = 1, .batch = {.compute = options.compute}}))
+    for (const auto& found : search(model.generator(), sources, {.beam = 1, .batch = {.compute = options.compute}}))
       hypotheses.push_back(found.empty() ? "" : corpus.tokenizer.decode(found[0].ids));
   } catch (const Error& error) {
     // A run that is about to diverge may have a finite loss and scores that overflow: not scored, and no end of the
@@ -105,7 +110,9 @@ std::unique_ptr<Batch> TranslationTask::batch(const Position& at) const {
 void TranslationTask::make_model(std::shared_ptr<ParamStore> store) {
   TransformerConfig config = setup_.model;
   config.vocabulary = corpus_.tokenizer.size();
-  model_.emplace(config, std::move(store));
+  model_ = setup_.recurrent.is_recurrent()
+               ? translation_model(std::make_shared<RecurrentSeq2Seq>(recurrent_config(config, setup_.recurrent), store))
+               : translation_model(std::make_shared<Transformer>(config, store));
 }
 
 CrossEntropy TranslationTask::loss(const Batch& batch, Pass& pass) const {
@@ -126,7 +133,7 @@ void TranslationTask::begin(const std::string& folder) const {
 }
 
 void TranslationTask::save(const std::string& folder) const {
-  save_transformer(folder + "/model.safetensors", *model_, {.tokenizer = corpus_.tokenizer});
+  model_->save(folder + "/model.safetensors", {.tokenizer = corpus_.tokenizer});
 }
 
 }  // namespace mh

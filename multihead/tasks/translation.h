@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
+#include "multihead/generate/translation_model.h"
 #include "multihead/tasks/batches.h"
 #include "multihead/tasks/corpus.h"
 #include "multihead/tasks/task.h"
@@ -24,6 +24,8 @@ struct TranslationScores {
 };
 
 // Of the validation pairs. Lays the model's weights out for inference.
+TranslationScores score_translation(TranslationModel& model, const Corpus& corpus,
+                                    const TranslationScoreOptions& options);
 TranslationScores score_translation(Transformer& model, const Corpus& corpus, const TranslationScoreOptions& options);
 
 class TranslationTask : public Task {
@@ -47,7 +49,7 @@ class TranslationTask : public Task {
   const TaskSetup setup_;
   const Corpus corpus_;
   const BatchOrder order_;
-  std::optional<Transformer> model_;
+  std::unique_ptr<TranslationModel> model_;
 };
 
 }  // namespace mh

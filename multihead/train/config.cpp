@@ -187,17 +187,26 @@ TrainConfig read_config(const std::string& path, const std::vector<std::string>&
 }
 
 void check_config(const TrainConfig& config) {
-  const auto& [task, model, start, tokenizer, data, optimizer, train] = config;
+  const auto& [task, model, start, tokenizer, data, optimizer, train, recurrent] = config;
   const bool translates = task.kind == TaskKind::translation;
   check(!data.train.empty(), "config: data.train is not given; expected the file of the training {}",
         translates ? "pairs" : "text");
   check(translates || (data.train_target.empty() && data.valid_target.empty()),
         "config: data.{} is given, and a language model reads one text; expected none",
         data.train_target.empty() ? "valid_target" : "train_target");
+  check(translates || !recurrent.is_recurrent(),
+        "config: model.kind names a recurrent net, and task.kind is language_model; expected translation");
+  check(start.from.empty() || !recurrent.is_recurrent(),
+        "config: model.from is given, and model.kind names a recurrent net; expected fresh weights of one");
   check(!train.output.empty(), "config: train.output is not given; expected the folder for the model");
-  check(model.width % model.heads == 0, "config: model.width {} is no multiple of model.heads {}", model.width,
+  const bool attends = recurrent.is_recurrent() && recurrent.attention != PairAttention::none;
+  check(!attends || (recurrent.hidden % 2 == 0 && recurrent.hidden <= 512),
+        "config: model.hidden is {}; with model.attention expected an even number, at most 512", recurrent.hidden);
+  check(!recurrent.is_recurrent() || model.encoder_layers > 0,
+        "config: model.encoder_layers is 0; expected 1 or more of a recurrent net");
+  check(recurrent.is_recurrent() || model.width % model.heads == 0, "config: model.width {} is no multiple of model.heads {}", model.width,
         model.heads);
-  check(model.positions != ModelPositions::rotary || model.width / model.heads % 2 == 0,
+  check(recurrent.is_recurrent() || model.positions != ModelPositions::rotary || model.width / model.heads % 2 == 0,
         "config: rotary positions need heads of even width; model.width / model.heads is {}",
         model.width / model.heads);
   check(data.max_length <= model.max_length, "config: data.max_length {} is above model.max_length {}", data.max_length,

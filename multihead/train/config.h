@@ -43,6 +43,7 @@ struct TrainConfig {
   DataConfig data{};
   OptimizerConfig optimizer{};
   RunConfig train{};
+  RecurrentChoice recurrent{};  // keys model.kind, model.attention and model.hidden
 };
 
 // The configuration a run uses: an override "model.width=512" over a variable MULTIHEAD_MODEL_WIDTH=512 of the

@@ -156,13 +156,23 @@ void add_task(std::vector<ConfigKey>& keys) {
 
 void add_model(std::vector<ConfigKey>& keys) {
   using M = TransformerConfig;
-  // There is one kind of model; the file names it so that later kinds cannot be taken for it.
-  keys.push_back({.section = "model",
-                  .name = "kind",
-                  .expected = value_text("transformer"),
-                  .doc = "The architecture: the Transformer; task.kind says with which stacks.",
-                  .take = [](TrainConfig&, const ConfigValue& value) { return value == ConfigValue("transformer"); },
-                  .value = [](const TrainConfig&) { return ConfigValue("transformer"); }});
+  using R = RecurrentChoice;
+  Section<R> recurrent(keys, "model", &TrainConfig::recurrent);
+  recurrent.choice<ModelKind>("kind", &R::kind,
+                              {{"transformer", ModelKind::transformer},
+                               {"lstm", ModelKind::lstm},
+                               {"gru", ModelKind::gru},
+                               {"rnn", ModelKind::rnn}},
+                              "The architecture: the Transformer, for which task.kind says with which stacks; or a recurrent "
+                              "encoder and decoder, which read width, hidden, attention, layers, dropout, tied and max_length.");
+  recurrent.choice<PairAttention>("attention", &R::attention,
+                                  {{"none", PairAttention::none},
+                                   {"additive", PairAttention::additive},
+                                   {"multiplicative", PairAttention::multiplicative}},
+                                  "How a recurrent decoder looks at the source: not at all; Bahdanau's way; Luong's.");
+  recurrent.integer("hidden", &R::hidden, {1, 65536},
+                    "Width of a recurrent decoder's state; with attention even and at most 512, half of it in each direction of "
+                    "the encoder.");
   Section<StartConfig>(keys, "model", &TrainConfig::start)
       .text("from", &StartConfig::from,
             "The folder of a model, or its file, whose weights training starts from; empty: fresh weights.");

@@ -32,6 +32,31 @@ Sizes sizes_of(const TransformerConfig& c, TaskKind kind) {
   return out;
 }
 
+// Of layers of one direction, the first of which reads `input` and the others `between` numbers.
+Sizes sizes_of_cells(int64_t gates, int64_t hidden, int64_t input, int64_t between, int64_t layers) {
+  return {.matrices = gates * hidden * (input + (layers - 1) * between + layers * hidden),
+          .vectors = 2 * layers * gates * hidden};
+}
+
+Sizes sizes_of(const TransformerConfig& sizes, const RecurrentChoice& choice) {
+  const RecurrentConfig c = recurrent_config(sizes, choice);
+  const int64_t gates = kGates[static_cast<size_t>(c.cell)];
+  const bool attends = c.attention != PairAttention::none, additive = c.attention == PairAttention::additive;
+  const int64_t directions = attends ? 2 : 1, half = c.hidden / directions;
+  const Sizes encoder = sizes_of_cells(gates, half, c.width, directions * half, c.encoder_layers),
+              decoder =
+                  sizes_of_cells(gates, c.hidden, c.width + (additive ? c.hidden : 0), c.hidden, c.decoder_layers);
+  const int64_t attention = (additive ? 2 : attends ? 1 : 0) * c.hidden * c.hidden + (additive ? c.hidden : 0);
+  return {.matrices = directions * encoder.matrices + decoder.matrices + attention +
+                      (attends ? 2 : 1) * c.hidden * c.width + (c.tied ? 1 : 3) * c.vocabulary * c.width,
+          .vectors = directions * encoder.vectors + decoder.vectors + c.width};
+}
+
+Sizes sizes_of(const TrainConfig& config) {
+  return config.recurrent.is_recurrent() ? sizes_of(config.model, config.recurrent)
+                                         : sizes_of(config.model, config.task.kind);
+}
+
 double gibibytes(int64_t bytes) { return static_cast<double>(bytes) / (int64_t{1} << 30); }
 
 }  // namespace
@@ -41,11 +66,16 @@ int64_t parameter_count(const TransformerConfig& config, TaskKind kind) {
   return sizes.matrices + sizes.vectors;
 }
 
+int64_t parameter_count(const TrainConfig& config) {
+  const Sizes sizes = sizes_of(config);
+  return sizes.matrices + sizes.vectors;
+}
+
 int64_t training_bytes(const TrainConfig& config) {
-  const Sizes sizes = sizes_of(config.model, config.task.kind);
+  const Sizes sizes = sizes_of(config);
   const int64_t copies = config.train.ema > 0 ? 5 : 4;  // weights, gradients, two moments, the mean
   const int64_t halves = config.train.precision == DType::f32 ? 0 : sizes.matrices;
-  const bool table = config.model.positions == ModelPositions::sinusoidal;
+  const bool table = !config.recurrent.is_recurrent() && config.model.positions == ModelPositions::sinusoidal;
   return 4 * copies * (sizes.matrices + sizes.vectors) + 2 * halves +
          (table ? 4 * config.model.max_length * config.model.width : 0);
 }
@@ -58,7 +88,7 @@ void check_fits_memory(const TrainConfig& config, int64_t available) {
         "train: the model has {} parameters, and training it takes at least {} bytes ({:.1f} GiB); expected at most {} "
         "({:.1f} GiB), the memory that is free; try a smaller model.width, model.feed_forward, vocabulary or fewer "
         "layers",
-        parameter_count(least.model, least.task.kind), needed, gibibytes(needed), available, gibibytes(available));
+        parameter_count(least), needed, gibibytes(needed), available, gibibytes(available));
 }
 
 void fail_out_of_memory(const TrainConfig& config) {

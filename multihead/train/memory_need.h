@@ -11,6 +11,7 @@ namespace mh::detail {
 
 // Parameters of the model of this config.
 int64_t parameter_count(const TransformerConfig& config, TaskKind kind = TaskKind::translation);
+int64_t parameter_count(const TrainConfig& config);
 
 // Bytes of weights, gradients and AdamW's two moments, with the running mean where train.ema keeps one, the bf16 copies
 // that train.precision makes, and the table of sinusoids. What a batch needs on top depends on its sentences.

@@ -11,6 +11,7 @@ namespace mh::detail {
 std::unique_ptr<Task> make_task(const TrainConfig& config, const TrainEvents& events, const std::string& tokenizer) {
   const TaskSetup setup{.task = config.task,
                         .model = config.model,
+                        .recurrent = config.recurrent,
                         .tokenizer = config.tokenizer,
                         .data = config.data,
                         .smoothing = static_cast<float>(config.train.label_smoothing),

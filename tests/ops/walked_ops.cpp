@@ -179,6 +179,28 @@ void add_products(std::vector<WalkedOp>& ops) {
                  }});
 }
 
+void add_recurrent(std::vector<WalkedOp>& ops) {
+  const std::string call = "recurrent(Tensor, Tensor, RecurrentWeights, RecurrentOptions)";
+  const Tensor h = randn({3, 2}, 4), c = randn({3, 2}, 5), starts = listed_integers({0, 2, 2, 5});
+  const auto walk = [&](Cell cell, int64_t all, const Inputs& start) {
+    Inputs inputs{above_half({5, all}, 1), randn({all, 2}, 2), above_half({all}, 3)};
+    inputs.insert(inputs.end(), start.begin(), start.end());
+    ops.push_back({call, true, inputs, [cell, starts](const Inputs& in) {
+                     const RecurrentState state{in[3], in.size() > 4 ? in[4] : Tensor()};
+                     const RecurrentResult out =
+                         recurrent(in[0], starts, {.w = in[1], .bias = in[2]}, {.cell = cell, .start = state});
+                     return out.end.c ? Outputs{out.y, out.end.h, out.end.c} : Outputs{out.y, out.end.h};
+                   }});
+  };
+  walk(Cell::tanh, 2, {h});
+  walk(Cell::lstm, 8, {h, c});
+  walk(Cell::gru, 6, {h});
+  ops.push_back({"additive_scores(Tensor, Tensor, Tensor, Tensor)",
+                 true,
+                 {randn({3, 4}, 1), randn({5, 4}, 2), randn({4}, 3)},
+                 [starts](const Inputs& in) { return Outputs{additive_scores(in[0], in[1], in[2], starts)}; }});
+}
+
 void add_updates(std::vector<WalkedOp>& ops) {
   const Tensor x = away_from_zero({3}, 1), y = away_from_zero({3}, 2), v = above_half({3}, 3),
                g = away_from_zero({3}, 4);
@@ -291,7 +313,7 @@ void add_attention_without_gradients(std::vector<WalkedOp>& ops) {
 
 std::vector<WalkedOp> walked_ops() {
   std::vector<WalkedOp> ops;
-  for (const auto add_some : {add_elementwise, add_shapes, add_rows, add_products, add_updates, add_attention,
+  for (const auto add_some : {add_elementwise, add_shapes, add_rows, add_products, add_recurrent, add_updates, add_attention,
                               add_attention_without_gradients})
     add_some(ops);
   return ops;

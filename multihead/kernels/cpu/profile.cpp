@@ -132,6 +132,7 @@ Table profiled(const Table& below) {
            &Table::log_sum_exp, &Table::top_k, &Table::cross_entropy_forward, &Table::cross_entropy_backward,
            &Table::embedding_forward, &Table::embedding_backward, &Table::dropout, &Table::activation_forward,
            &Table::activation_backward, &Table::gated_forward, &Table::gated_backward, &Table::rope, &Table::unary,
+           &Table::recurrent_forward, &Table::recurrent_backward, &Table::additive_forward, &Table::additive_backward,
            &Table::binary, &Table::reduce, &Table::accumulate, &Table::adamw, &Table::sum_of_squares, &Table::lerp>(
       out);
   return out;

@@ -25,6 +25,7 @@ namespace {
 #include "multihead/kernels/cpu/rows/dropout_rows.inl"
 #include "multihead/kernels/cpu/rows/activation.inl"
 #include "multihead/kernels/cpu/rows/elementwise.inl"
+#include "multihead/kernels/cpu/rows/recurrent.inl"
 #include "multihead/kernels/cpu/rows/reduce.inl"
 #include "multihead/kernels/cpu/rows/rope.inl"
 #include "multihead/kernels/cpu/rows/update.inl"
@@ -51,6 +52,10 @@ Table MH_RUNG::refine_rows(Table below) {
   below.gated_forward.run = gated_forward;
   below.gated_backward.run = gated_backward;
   below.rope.run = rope;
+  below.recurrent_forward.run = recurrent_forward;
+  below.recurrent_backward.run = recurrent_backward;
+  below.additive_forward.run = additive_forward;
+  below.additive_backward.run = additive_backward;
   below.unary.run = unary;
   below.binary.run = binary;
   below.reduce.run = reduce;

@@ -1,0 +1,34 @@
+// A recurrent model's choices: as keys of a training config, and as JSON in the file of its weights.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "multihead/models/recurrent_seq2seq.h"
+
+namespace mh {
+
+// What a model is made of.
+enum class ModelKind : uint8_t { transformer, rnn, lstm, gru };
+
+// What [model] says besides the keys that a recurrent net shares with the Transformer.
+struct RecurrentChoice {
+  ModelKind kind = ModelKind::transformer;
+  PairAttention attention = PairAttention::multiplicative;
+  int64_t hidden = 512;
+
+  bool is_recurrent() const { return kind != ModelKind::transformer; }
+};
+
+// Vocabulary, width, layers, dropout, tied, max_length and tokens are those of `sizes`. Throws: invalid_argument where
+// the kind is the Transformer.
+RecurrentConfig recurrent_config(const TransformerConfig& sizes, const RecurrentChoice& choice);
+
+// {"kind": "lstm", "attention": "additive", "hidden": 512, "vocabulary": 8000, …}.
+std::string recurrent_to_json(const RecurrentConfig& config);
+// Whether the text is such a config.
+bool says_recurrent(std::string_view json);
+// Throws: as config_from_json.
+RecurrentConfig recurrent_from_json(std::string_view json, const std::string& name);
+
+}  // namespace mh
