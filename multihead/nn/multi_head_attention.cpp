@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "multihead/nn/attention_observer.h"
 #include "multihead/ops/elementwise.h"
 #include "multihead/ops/embedding.h"
 #include "multihead/ops/rope.h"
@@ -137,8 +138,11 @@ Tensor MultiHeadAttention::attend(const Heads& heads, const Sequences& queries, 
                                   const AttendOptions& options) const {
   AttentionOptions call = call_options(pass, options.mask);
   call.packed = Packed{queries.starts, keys.starts};
-  const Tensor o = attention(heads.q, heads.k, heads.v, call).o;
-  return options.head_mask ? masked_heads(o, options.head_mask, queries) : o;
+  const AttentionResult result = attention(heads.q, heads.k, heads.v, call);
+  const Tensor o = options.head_mask ? masked_heads(result.o, options.head_mask, queries) : result.o;
+  if (pass.observer() == nullptr) return o;
+  const bool cross = queries.starts.view().data != keys.starts.view().data;
+  return pass.observer()->attended({{heads.q, heads.k, heads.v, {o, result.lse}}, call, cross});
 }
 
 Tensor MultiHeadAttention::finish(const Tensor& o, Pass& pass, const SublayerEnd& ending) const {
