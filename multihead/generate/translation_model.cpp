@@ -25,6 +25,9 @@ class TransformerTranslation : public TranslationModel {
   Tensor looked_at(const TokenBatch& source, const TokenBatch& input, int64_t layer, Pass& pass) const override {
     return model_->cross_weights(input, model_->encode(source, pass), layer, pass).select(0, 0);
   }
+  void reread(const TokenBatch& source, const TokenBatch& input, Pass& pass) const override {
+    model_->decode(input, model_->encode(source, pass), pass);
+  }
   void pack(DType compute) override { model_->pack(compute); }
   void save(const std::string& path, const ModelFileOptions& options) const override {
     save_transformer(path, *model_, options);
@@ -52,6 +55,10 @@ class RecurrentTranslation : public TranslationModel {
   Tensor looked_at(const TokenBatch& source, const TokenBatch& input, int64_t layer, Pass& pass) const override {
     check(layer == 0, "attention: layer {} does not exist; expected 0, the only one", layer);
     return model_->attention_of(input, model_->encode(source, pass), pass);
+  }
+  void reread(const TokenBatch&, const TokenBatch&, Pass&) const override {
+    fail(ErrorKind::unsupported,
+         "recording: the attention of a recurrent model is not recorded; expected a Transformer");
   }
   void pack(DType compute) override { model_->pack(compute); }
   void save(const std::string& path, const ModelFileOptions& options) const override {

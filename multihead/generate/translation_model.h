@@ -26,6 +26,9 @@ class TranslationModel {
   // What one layer looked at while writing `input`: f32 (H, Tq, Tk), of one sentence. Throws: invalid_argument where
   // there is no such layer.
   virtual Tensor looked_at(const TokenBatch& source, const TokenBatch& input, int64_t layer, Pass& pass) const = 0;
+  // Runs the model over a sentence and what was written for it, so that the observer of `pass` hears of its attention.
+  // Throws: unsupported for a model whose attention no observer hears.
+  virtual void reread(const TokenBatch& source, const TokenBatch& input, Pass& pass) const = 0;
   virtual void pack(DType compute) = 0;
   // As save_transformer.
   virtual void save(const std::string& path, const ModelFileOptions& options) const = 0;

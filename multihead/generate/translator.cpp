@@ -34,6 +34,8 @@ struct Translator::Parts {
   // Throws: invalid_argument where the text is not UTF-8.
   Line read(const std::string& text, bool split) const;
   std::vector<int32_t> readable(const std::string& sentence, int64_t& tokens) const;
+  // `source` with its </s>, `target` without.
+  SentenceTokens tokens(const std::vector<int32_t>& source, std::vector<int32_t> target) const;
   std::string write(const std::vector<int32_t>& ids) const { return whole_utf8(tokenizer.decode(ids)); }
 };
 
@@ -57,6 +59,16 @@ std::vector<int32_t> Translator::Parts::readable(const std::string& sentence, in
   tokens = static_cast<int64_t>(ids.size());
   ids.resize(static_cast<size_t>(std::min(tokens, model->facts().max_length - 1)));
   return ids;
+}
+
+SentenceTokens Translator::Parts::tokens(const std::vector<int32_t>& source, std::vector<int32_t> target) const {
+  target.push_back(model->facts().end);
+  SentenceTokens out;
+  for (const int32_t id : source) out.source.push_back(detail::token_text(tokenizer, id));
+  for (const int32_t id : target) out.target.push_back(detail::token_text(tokenizer, id));
+  out.source_words = detail::words_of(tokenizer, source);
+  out.target_words = detail::words_of(tokenizer, target);
+  return out;
 }
 
 Translator::Parts::Line Translator::Parts::read(const std::string& text, bool split) const {
@@ -227,21 +239,34 @@ std::vector<Translation> Translator::sample(const std::vector<std::string>& line
 
 std::string Translator::operator()(const std::string& line) const { return translate({line}).front().text(); }
 
+SentenceTokens Translator::reread(const std::string& text, const Hypothesis& written,
+                                  AttentionObserver& observer) const {
+  int64_t tokens = 0;
+  return reread(parts_->readable(whole_utf8(text), tokens), written, observer);
+}
+
+SentenceTokens Translator::reread(std::vector<int32_t> source, const Hypothesis& written,
+                                  AttentionObserver& observer) const {
+  const TranslationModel& model = *parts_->model;
+  std::vector<int32_t> input = written.ids;
+  source.push_back(model.facts().end);
+  input.insert(input.begin(), model.facts().begin);
+
+  Pass pass = Pass::inference(parts_->compute).watched_by(&observer);
+  model.reread(token_batch({source}), token_batch({input}), pass);
+  return parts_->tokens(source, written.ids);
+}
+
 CrossAttention Translator::cross_attention(const std::string& text, const Hypothesis& written, int64_t layer) const {
   const TranslationModel& model = *parts_->model;
   int64_t tokens = 0;
-  std::vector<int32_t> source = parts_->readable(whole_utf8(text), tokens), input = written.ids, target = written.ids;
+  std::vector<int32_t> source = parts_->readable(whole_utf8(text), tokens), input = written.ids;
   source.push_back(model.facts().end);
   input.insert(input.begin(), model.facts().begin);
-  target.push_back(model.facts().end);
 
   Pass pass = Pass::inference(parts_->compute);
-  CrossAttention out;
+  CrossAttention out{parts_->tokens(source, written.ids)};
   out.weights = model.looked_at(token_batch({source}), token_batch({input}), layer, pass);
-  for (const int32_t id : source) out.source.push_back(detail::token_text(parts_->tokenizer, id));
-  for (const int32_t id : target) out.target.push_back(detail::token_text(parts_->tokenizer, id));
-  out.source_words = detail::words_of(parts_->tokenizer, source);
-  out.target_words = detail::words_of(parts_->tokenizer, target);
   return out;
 }
 

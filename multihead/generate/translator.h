@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "multihead/generate/options.h"
+#include "multihead/nn/attention_observer.h"
 #include "multihead/tensor/tensor.h"
 
 namespace mh {
@@ -44,11 +45,15 @@ struct TextOptions {
   std::function<void(size_t line, const Translation& translation)> on_line{};
 };
 
-// What the decoder looked at in the source while it wrote a candidate.
-struct CrossAttention {
-  std::vector<std::string> source{}, target{};          // tokens as text, </s> last
+// The tokens of a sentence and of what was written for it.
+struct SentenceTokens {
+  std::vector<std::string> source{}, target{};          // as text, </s> last
   std::vector<int64_t> source_words{}, target_words{};  // of each token the word, counted by white space; -1: none
-  Tensor weights{};                                     // f32 (H, target, source), rows of sum 1
+};
+
+// What the decoder looked at in the source while it wrote a candidate.
+struct CrossAttention : SentenceTokens {
+  Tensor weights{};  // f32 (H, target, source), rows of sum 1
 };
 
 // Pairs (source word, target word), ordered: for every word of the target the word of the source that got the most
@@ -77,6 +82,12 @@ class Translator {
 
   // Of one sentence and one decoder layer, counted from 0. Throws: invalid_argument where there is no such layer.
   CrossAttention cross_attention(const std::string& source, const Hypothesis& written, int64_t layer) const;
+  // Runs the model once over a sentence and what was written for it: `observer` hears of every call of attention, those
+  // of the encoder first. The decoder reads <s> and the target without its </s>. Throws: invalid_argument where the
+  // target is longer than the model writes.
+  SentenceTokens reread(const std::string& source, const Hypothesis& written, AttentionObserver& observer) const;
+  // The same of ids, without special tokens, of which the source must fit the model too.
+  SentenceTokens reread(std::vector<int32_t> source, const Hypothesis& written, AttentionObserver& observer) const;
   // align_words of all sentences of a candidate; words are counted through the line. Throws: alike.
   std::vector<std::pair<int64_t, int64_t>> align(const Candidate& candidate, int64_t layer) const;
   int64_t decoder_layers() const;  // that look at the source; 0: the model was trained without attention

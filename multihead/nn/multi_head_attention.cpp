@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "multihead/nn/attention_observer.h"
 #include "multihead/nn/disentangled.h"
 #include "multihead/ops/elementwise.h"
 #include "multihead/ops/embedding.h"
@@ -200,7 +201,10 @@ Tensor MultiHeadAttention::attend(const Heads& heads, const Sequences& queries, 
     call.bias.push_back(DenseBias{disentangled(heads, queries, options, pass)});
   const AttentionResult result = attention(heads.q, heads.k, heads.v, call);
   if (options.weights != nullptr) *options.weights = attention_weights(heads.q, heads.k, result.lse, call);
-  return options.head_mask ? masked_heads(result.o, options.head_mask, queries) : result.o;
+  const Tensor o = options.head_mask ? masked_heads(result.o, options.head_mask, queries) : result.o;
+  if (pass.observer() == nullptr) return o;
+  const bool cross = queries.starts.view().data != keys.starts.view().data;
+  return pass.observer()->attended({{heads.q, heads.k, heads.v, {o, result.lse}}, call, cross});
 }
 
 Tensor MultiHeadAttention::finish(const Tensor& o, Pass& pass, const SublayerEnd& ending) const {

@@ -8,6 +8,8 @@
 
 namespace mh {
 
+class AttentionObserver;
+
 // One per pass. In training every dropout gets a seed of its own, drawn in the order of the calls; a copy of the pass
 // draws the same ones again.
 class Pass {
@@ -18,6 +20,13 @@ class Pass {
   bool is_training() const { return training_; }
   // The type of what the matrix products and attention read: f32 or bf16. The sum of the layers stays f32.
   DType compute() const { return compute_; }
+  // The same pass, of whose calls of attention `observer` hears (nn/attention_observer.h); null: nobody.
+  Pass watched_by(AttentionObserver* observer) const {
+    Pass watched = *this;
+    watched.observer_ = observer;
+    return watched;
+  }
+  AttentionObserver* observer() const { return observer_; }
   // p, or 0 outside training.
   DropoutOptions dropout(float p) {
     if (!training_ || p == 0) return {};
@@ -37,6 +46,7 @@ class Pass {
   uint64_t drawn_ = 0;
   bool training_;
   DType compute_;
+  AttentionObserver* observer_ = nullptr;
 };
 
 }  // namespace mh
