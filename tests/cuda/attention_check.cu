@@ -1,5 +1,6 @@
 // Checks the attention kernels on a GPU against double precision.
-// usage: attention_check shapes | forward SHAPE | backward SHAPE | options COUNT SEED | repeat COUNT | batch | calm | decode | small
+// usage: attention_check shapes | forward SHAPE | backward SHAPE | options COUNT SEED [SECONDS] | repeat COUNT | batch | calm | decode | small
+#include <chrono>
 #include <string>
 
 #include "tests/cuda/problem.h"
@@ -214,9 +215,10 @@ Setup random_setup(std::mt19937& r) {
   return s;
 }
 
-void random_options(int count, uint32_t seed) {
+void random_options(int count, uint32_t seed, int seconds) {
   std::mt19937 r(seed);
-  for (int n = 0; n < count; ++n) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  for (int n = 0; n < count && std::chrono::steady_clock::now() < end; ++n) {
     Problem p(random_setup(r), r());
     p.solve();
     verify(p, Route::generic, "generic");
@@ -353,17 +355,19 @@ int main(int argc, char** argv) {
   using namespace mh::kernels::cuda;
   const std::string what = argc > 1 ? argv[1] : "";
   const int count = argc > 2 ? std::atoi(argv[2]) : 100, seed = argc > 3 ? std::atoi(argv[3]) : 1;
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what was said before a time limit must not be lost
+  keep_freed_memory();
   if (what == "shapes") every_shape();
   else if (what == "forward") check_forward(count);
   else if (what == "backward") check_backward(count);
-  else if (what == "options") random_options(count, seed);
+  else if (what == "options") random_options(count, seed, argc > 4 ? std::atoi(argv[4]) : 1 << 20);
   else if (what == "repeat") repeats(count);
   else if (what == "batch") batches();
   else if (what == "calm") calm();
   else if (what == "decode") decodes();
   else if (what == "small") small();
   else {
-    std::printf("usage: attention_check shapes | forward SHAPE | backward SHAPE | options COUNT SEED | repeat COUNT | batch | calm | decode | small\n");
+    std::printf("usage: attention_check shapes | forward SHAPE | backward SHAPE | options COUNT SEED [SECONDS] | repeat COUNT | batch | calm | decode | small\n");
     return 2;
   }
   static const char* types[] = {"f32", "bf16", "f16"};

@@ -24,6 +24,14 @@ inline void must(cudaError_t error, const char* what) {
   std::exit(1);
 }
 
+// Allocations come from a pool: a problem makes hundreds.
+inline void keep_freed_memory() {
+  cudaMemPool_t pool;
+  must(cudaDeviceGetDefaultMemPool(&pool, 0), "cudaDeviceGetDefaultMemPool");
+  uint64_t all = UINT64_MAX;
+  must(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all), "cudaMemPoolSetAttribute");
+}
+
 struct Setup {
   Element type = Element::bf16;
   int B = 1, H = 2, Hkv = 1, Tq = 64, Tk = 64, Dk = 64, Dv = 64;
@@ -50,7 +58,7 @@ class Problem {
  public:
   Problem(const Setup& s, uint32_t seed) : setup(s), random_(seed) { build(); }
   ~Problem() {
-    for (void* p : taken_) cudaFree(p);
+    for (void* p : taken_) cudaFreeAsync(p, nullptr);
   }
   Problem(const Problem&) = delete;
 
@@ -63,7 +71,7 @@ class Problem {
   template <class T>
   T* take(int64_t count, const std::vector<T>* from = nullptr) {
     void* p = nullptr;
-    must(cudaMalloc(&p, count * sizeof(T) + 256), "cudaMalloc");
+    must(cudaMallocAsync(&p, count * sizeof(T) + 256, nullptr), "cudaMallocAsync");
     must(cudaMemset(p, 0xFF, count * sizeof(T) + 256), "cudaMemset");  // NaN until written
     taken_.push_back(p);
     if (from) must(cudaMemcpy(p, from->data(), count * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
@@ -380,7 +388,7 @@ std::map<std::string, std::vector<double>> Problem::outputs(int draw) {
     must(cudaMemcpy(numbers.data(), *each.data, each.count * sizeof(Real), cudaMemcpyDeviceToHost), "the reference");
     out[each.name].assign(numbers.begin(), numbers.end());
   }
-  for (; taken_.size() > before; taken_.pop_back()) cudaFree(taken_.back());
+  for (; taken_.size() > before; taken_.pop_back()) cudaFreeAsync(taken_.back(), nullptr);
   return out;
 }
 
