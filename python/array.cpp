@@ -73,7 +73,17 @@ void check_32_bits(const Site& site, int64_t number) {
         number, kLeast, kMost);
 }
 
-Array::Array(const Site& site, nb::handle object, Access access, Life life) : object_(object), kind_(&kind_of(object)) {
+bool on_gpu(nb::handle object) {
+  const ArrayKind& kind = kind_of(object);
+  nb::dlpack::dltensor borrowed;
+  if (kind.way != ArrayKind::Way::exchange) return false;
+  if (kind.api->borrow(object.ptr(), &borrowed) == 0) return borrowed.device.device_type == dlpack::kCuda;
+  PyErr_Clear();
+  return false;
+}
+
+Array::Array(const Site& site, nb::handle object, Access access, Life life, Place place)
+    : object_(object), kind_(&kind_of(object)), place_(place) {
   switch (kind_->way) {
     case ArrayKind::Way::numpy: take_buffer(site, object, access); break;
     case ArrayKind::Way::exchange: take_exchange(site, life); break;
@@ -114,8 +124,10 @@ void Array::take_buffer(const Site& site, nb::handle object, Access access) {
 }
 
 void Array::wrap_dltensor(const Site& site, const nb::dlpack::dltensor& from) {
-  check(from.device.device_type == dlpack::kCpu, "{}: {} does not lie in the CPU's memory; expected an array that does",
-        site.op, site.what);
+  const bool cuda = place_ == Place::any && from.device.device_type == dlpack::kCuda;
+  check(cuda || from.device.device_type == dlpack::kCpu,
+        "{}: {} does not lie in the CPU's memory; expected an array that does", site.op, site.what);
+  if (cuda) gpu_ = from.device.device_id;
   check_rank(site, from.ndim);
   const DType dtype = dtype_of_dlpack(site.op, site.what, from.dtype);
   const std::vector<int64_t> sizes(from.shape, from.shape + from.ndim);

@@ -21,18 +21,25 @@ struct Site {
 enum class Access { read, write };
 // For the length of a call the caller's reference is enough; what is kept longer shares the memory.
 enum class Life { call, kept };
+// Memory of the CPU, or of an NVIDIA GPU too: there nothing may read it but what is queued on the GPU.
+enum class Place { cpu, any };
 
-// An array argument: memory on the CPU, its shape and strides. Made and destroyed under the GIL.
+// Whether it is an array in the memory of an NVIDIA GPU.
+bool on_gpu(nb::handle object);
+
+// An array argument: its memory, shape and strides. Made and destroyed under the GIL.
 class Array {
  public:
   // Throws: invalid_argument where the array is none we can read; nb::type_error where it is no array.
-  Array(const Site& site, nb::handle object, Access access = Access::read, Life life = Life::call);
+  Array(const Site& site, nb::handle object, Access access = Access::read, Life life = Life::call, Place place = Place::cpu);
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
 
   const Tensor& tensor() const { return tensor_; }
   const ArrayKind& kind() const { return *kind_; }
   nb::handle object() const { return object_; }
+  // The number of the GPU whose memory it is; -1: the CPU.
+  int gpu() const { return gpu_; }
 
  private:
   void take_buffer(const Site& site, nb::handle object, Access access);
@@ -42,6 +49,8 @@ class Array {
 
   nb::handle object_;
   const ArrayKind* kind_;
+  Place place_;
+  int gpu_ = -1;
   Tensor tensor_;
   struct Held {
     Py_buffer buffer{};

@@ -32,6 +32,13 @@ nb::object attend(nb::handle q_object, nb::handle k_object, nb::handle v_object,
                   nb::handle sink, bool return_lse, nb::handle out, nb::handle cu_seqlens_q, nb::handle cu_seqlens_k,
                   nb::handle score_mix) {
   constexpr std::string_view op = "attention";
+  if (on_gpu(q_object)) {
+    return nb::module_::import_("multihead.torch._gpu")
+        .attr("attention")(q_object, k_object, v_object, "mask"_a = mask, "bias"_a = bias, "scale"_a = scale,
+                           "similarity"_a = similarity, "softcap"_a = softcap, "dropout"_a = dropout, "seed"_a = seed,
+                           "sink"_a = sink, "return_lse"_a = return_lse, "out"_a = out,
+                           "cu_seqlens_q"_a = cu_seqlens_q, "cu_seqlens_k"_a = cu_seqlens_k, "score_mix"_a = score_mix);
+  }
   const OptionArguments given{mask,      bias,         scale,        similarity, seed,   sink,
                               score_mix, cu_seqlens_q, cu_seqlens_k, softcap,    dropout};
   refuse_recording(op, q_object);

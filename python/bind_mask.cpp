@@ -13,7 +13,7 @@ using namespace nb::literals;
 namespace {
 
 MaskObject dense(const char* op, nb::handle where, Mask (*make)(const Tensor&)) {
-  const auto kept = std::make_shared<Array>(Site{op, "the array"}, where, Access::read, Life::kept);
+  const auto kept = std::make_shared<Array>(Site{op, "the array"}, where, Access::read, Life::kept, Place::any);
   const Tensor& t = kept->tensor();
   check(t.dtype() == DType::boolean || t.dtype() == DType::u8,
         "{}: the array holds {}; expected bool, or u8 with 0 for false; it is {}", op, name(t.dtype()), t.shape());

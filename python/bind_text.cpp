@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "multihead/base/error.h"
 #include "multihead/base/parallel.h"
 #include "multihead/text/text_lines.h"
 #include "multihead/tasks/text_file.h"

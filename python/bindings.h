@@ -8,6 +8,7 @@ namespace mh::python {
 void bind_attention(nanobind::module_& m);
 void bind_cache(nanobind::module_& m);
 void bind_generate(nanobind::module_& m);
+void bind_gpu(nanobind::module_& m);
 void bind_gradients(nanobind::module_& m);
 void bind_machine(nanobind::module_& m);
 void bind_mask(nanobind::module_& m);

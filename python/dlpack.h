@@ -9,7 +9,7 @@ namespace mh::python::dlpack {
 
 namespace nb = nanobind;
 
-inline constexpr int32_t kCpu = 1;
+inline constexpr int32_t kCpu = 1, kCuda = 2;
 inline constexpr uint32_t kMajor = 1;
 inline constexpr uint64_t kReadOnly = 1;  // of the flags of a versioned tensor
 

@@ -56,6 +56,7 @@ NB_MODULE(_core, m) {
   mh::python::bind_cache(m);
   mh::python::bind_attention(m);
   mh::python::bind_weights(m);
+  mh::python::bind_gpu(m);
   mh::python::bind_gradients(m);
   mh::python::bind_matmul(m);
   mh::python::bind_machine(m);

@@ -100,7 +100,7 @@ OptionArguments option_arguments(std::string_view op, const nb::kwargs& given) {
 }
 
 const Tensor& CallOptions::borrow(const Site& site, nb::handle object) {
-  borrowed_.push_back(std::make_unique<Array>(site, object));
+  borrowed_.push_back(std::make_unique<Array>(site, object, Access::read, Life::call, place_));
   refuse_gradient(site, object);
   return borrowed_.back()->tensor();
 }
@@ -117,11 +117,16 @@ void CallOptions::add_bias(std::string_view op, nb::handle bias) {
   }
 }
 
-CallOptions::CallOptions(std::string_view op, const OptionArguments& given, const Array& q) {
-  if (!given.mask.is_none())
-    value.mask = ours<MaskObject>({op, "mask"}, given.mask,
-                                  "a multihead.Mask: causal(), keep(t) where True keeps, drop(t) where True drops, …")
-                     .mask;
+CallOptions::CallOptions(std::string_view op, const OptionArguments& given, const Array& q, Place place) : place_(place) {
+  if (!given.mask.is_none()) {
+    const MaskObject& mask =
+        ours<MaskObject>({op, "mask"}, given.mask,
+                         "a multihead.Mask: causal(), keep(t) where True keeps, drop(t) where True drops, …");
+    for (const std::shared_ptr<Array>& kept : mask.kept)
+      check(place == Place::any || kept->gpu() < 0,
+            "{}: the array of a mask does not lie in the CPU's memory; expected one that does", op);
+    value.mask = mask.mask;
+  }
   if (!given.bias.is_none()) add_bias(op, given.bias);
   if (!given.scale.is_none() || !given.similarity.is_none()) value.similarity = similarity_of(op, given);
   value.cap = static_cast<float>(given.softcap);

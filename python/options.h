@@ -27,13 +27,15 @@ OptionArguments option_arguments(std::string_view op, const nb::kwargs& given);
 class CallOptions {
  public:
   // `q` decides whose random generator gives the seed where there is none.
-  CallOptions(std::string_view op, const OptionArguments& given, const Array& q);
+  // Place::any: dense masks and biases may be memory of a GPU.
+  CallOptions(std::string_view op, const OptionArguments& given, const Array& q, Place place = Place::cpu);
 
   AttentionOptions value;
 
  private:
   const Tensor& borrow(const Site& site, nb::handle object);
   void add_bias(std::string_view op, nb::handle bias);
+  Place place_;
   std::vector<std::unique_ptr<Array>> borrowed_;
 };
 

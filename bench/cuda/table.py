@@ -16,7 +16,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 BACKENDS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
 POINTERS = ("q", "k", "v", "o", "lse", "d_o", "dq", "dk", "dv", "workspace", "stream", "scale")
-NUMBERS = ("B", "H", "Hkv", "Tq", "Tk", "D", "type", "causal", "behind", "generic")
+NUMBERS = ("B", "H", "Hkv", "Tq", "Tk", "D", "type", "causal", "behind", "generic",
+           "forward_shape", "dq_shape", "dkv_shape")
 
 
 class Plain(ctypes.Structure):
@@ -32,7 +33,7 @@ class Ours:
             for name, like in (("dq", q), ("dk", k), ("dv", v)):
                 self.tensors[name] = torch.full_like(like, float("nan"))
         self.call = Plain(B=B, H=H, Hkv=k.shape[1], Tq=Tq, Tk=k.shape[2], D=D, type={torch.bfloat16: 1, torch.float16: 2, torch.float32: 0}[q.dtype],
-                          causal=int(causal), behind=behind)
+                          causal=int(causal), behind=behind, forward_shape=-1, dq_shape=-1, dkv_shape=-1)
         for name, tensor in self.tensors.items():
             setattr(self.call, name, tensor.data_ptr())
         library.mh_plain_workspace.restype = ctypes.c_longlong

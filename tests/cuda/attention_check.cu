@@ -1,5 +1,6 @@
 // Checks the attention kernels on a GPU against double precision.
-// usage: attention_check shapes | forward SHAPE | backward SHAPE | options COUNT SEED | repeat COUNT | batch | calm | decode | small
+// usage: attention_check shapes | forward SHAPE | backward SHAPE | options COUNT SEED [SECONDS] | repeat COUNT | batch | calm | decode | small
+#include <chrono>
 #include <string>
 
 #include "tests/cuda/problem.h"
@@ -7,8 +8,8 @@
 namespace mh::kernels::cuda {
 namespace {
 
-int failures = 0, checks = 0;
-double worst[3][2] = {};  // shares of the bound, by type, forward and backward
+std::atomic<int> failures{0}, checks{0};
+std::atomic<double> worst[3][2];  // shares of the bound, by type, forward and backward
 
 std::string text(const Setup& s) {
   static const char* types[] = {"f32", "bf16", "f16"};
@@ -23,27 +24,31 @@ std::string text(const Setup& s) {
   return line;
 }
 
-// By the accuracy rule. What must not be finite only has to be so too; -inf has to be -inf. Dropout drops elements, not pairs:
+// By the accuracy rule. What must not be finite only has to be so too; an lse of -inf has to be -inf. Dropout drops elements, not pairs:
 // garbage behind one of them may or may not reach the rows and keys that keep it.
-bool close(const Problem& p, const char* name, const std::vector<double>& got, double& seen) {
+bool close(const Problem& p, const char* name, const std::vector<double>& got, std::atomic<double>& seen) {
   const Expectation& e = p.expected.at(name);
   double far = 0, largest = 0;
   int64_t odd = 0;
+  const bool is_lse = name == std::string("lse");
   for (size_t n = 0; n < e.values.size(); ++n) {
     const double want = e.values[n];
     if (std::isfinite(want)) {
       odd += !std::isfinite(got[n]);
       if (std::isfinite(got[n])) far = std::max(far, std::abs(got[n] - want));
       largest = std::max(largest, std::abs(want));
-    } else if (p.call.options.dropout_threshold == 0 || want == -INFINITY) {
-      odd += want == -INFINITY ? got[n] != want : std::isfinite(got[n]);
+    } else if (is_lse && want == -INFINITY) {
+      odd += got[n] != want;
+    } else if (p.call.options.dropout_threshold == 0) {
+      odd += std::isfinite(got[n]);
     }
   }
-  seen = std::max(seen, far / e.bound);
+  for (double before = seen; before < far / e.bound && !seen.compare_exchange_weak(before, far / e.bound);) {
+  }
   ++checks;
   if (odd == 0 && far <= e.bound) return true;
   ++failures;
-  std::printf("FAIL %s: error %.2e over the bound %.2e, largest %.2e, %lld wrongly finite or not\n", name, far, e.bound, largest,
+  say("FAIL %s: error %.2e over the bound %.2e, largest %.2e, %lld wrongly finite or not\n", name, far, e.bound, largest,
               static_cast<long long>(odd));
   return false;
 }
@@ -52,7 +57,7 @@ std::vector<double> widened(const std::vector<float>& x) { return {x.begin(), x.
 
 bool verify_forward(const Problem& p) {
   const Setup& s = p.setup;
-  double& seen = worst[static_cast<int>(s.type)][0];
+  std::atomic<double>& seen = worst[static_cast<int>(s.type)][0];
   const int64_t rows = static_cast<int64_t>(s.B) * s.H * s.Tq;
   bool ok = close(p, "o", p.read(p.call.o, false, s.Dv), seen);
   const std::vector<float> lse = p.read(static_cast<const float*>(p.call.lse.data), static_cast<int64_t>(p.call.batch) * s.H * p.call.q_rows);
@@ -68,7 +73,7 @@ bool verify_forward(const Problem& p) {
 bool verify_backward(const Problem& p) {
   const Setup& s = p.setup;
   const Call& c = p.call;
-  double& seen = worst[static_cast<int>(s.type)][1];
+  std::atomic<double>& seen = worst[static_cast<int>(s.type)][1];
   bool ok = close(p, "dq", p.read(c.dq, false, s.Dk), seen);
   ok &= close(p, "dk", p.read(c.dk, true, s.Dk), seen);
   ok &= close(p, "dv", p.read(c.dv, true, s.Dv), seen);
@@ -85,15 +90,15 @@ bool verify_backward(const Problem& p) {
 // Forward and backward of one problem by one route, against the answer.
 bool verify(Problem& p, Route route, const char* name) {
   p.poison_outputs();
-  must(attention_forward(p.call, p.workspace, nullptr, route), "attention_forward");
-  must(cudaDeviceSynchronize(), (std::string(name) + " forward of " + text(p.setup)).c_str());
+  must(attention_forward(p.call, p.workspace, cudaStreamPerThread, route), "attention_forward");
+  finish((std::string(name) + " forward of " + text(p.setup)));
   bool ok = verify_forward(p);
   if (!p.forward_only()) {
-    must(attention_backward(p.call, p.workspace, nullptr, route), "attention_backward");
-    must(cudaDeviceSynchronize(), (std::string(name) + " backward of " + text(p.setup)).c_str());
+    must(attention_backward(p.call, p.workspace, cudaStreamPerThread, route), "attention_backward");
+    finish((std::string(name) + " backward of " + text(p.setup)));
     ok &= verify_backward(p);
   }
-  if (!ok) std::printf("  in %s, %s\n", name, text(p.setup).c_str());
+  if (!ok) say("  in %s, %s\n", name, text(p.setup).c_str());
   return ok;
 }
 
@@ -130,16 +135,16 @@ uint16_t* flags_of(Problem& p) { return reinterpret_cast<uint16_t*>((reinterpret
 
 void check_forward(int n) {
   const ForwardEntry& e = kForwardShapes[n];
-  const int before = failures;
+  const int before = failures.load();
   for (const Setup& s : tile_cases(e.type, e.D, e.masked)) {
     Problem p(s, 7 * n + 1);
     p.solve();
-    must(forward_hopper(p.call, n, flags_of(p), nullptr), "forward_hopper");
-    must(cudaDeviceSynchronize(), ("forward " + std::to_string(n) + " of " + text(s)).c_str());
-    if (!verify_forward(p)) std::printf("  in forward %d, %s\n", n, text(s).c_str());
+    must(forward_hopper(p.call, n, flags_of(p), cudaStreamPerThread), "forward_hopper");
+    finish(("forward " + std::to_string(n) + " of " + text(s)));
+    if (!verify_forward(p)) say("  in forward %d, %s\n", n, text(s).c_str());
     std::fflush(stdout);
   }
-  std::printf("forward %d: %s\n", n, failures == before ? "ok" : "FAILED");
+  say("forward %d: %s\n", n, failures == before ? "ok" : "FAILED");
 }
 
 // Leaves its flags where the caller can read them.
@@ -151,10 +156,10 @@ uint16_t* backward_by(Problem& p, int dq, int dkv) {
   rows.lse2 = p.take<float>(count), rows.delta = p.take<float>(count), rows.tau = p.take<float>(count);
   auto* flags = p.take<uint16_t>(backward_flags(p.call));
   must(cudaMemset(flags, 0, 2 * backward_flags(p.call)), "flags");
-  must(backward_rows(p.call, rows, nullptr), "rows");
-  must(backward_hopper(p.call, dq, dkv, rows, flags, nullptr), "backward_hopper");
-  must(backward_extras(p.call, rows, nullptr), "extras");
-  must(cudaDeviceSynchronize(), ("backward of " + text(s)).c_str());
+  must(backward_rows(p.call, rows, cudaStreamPerThread), "rows");
+  must(backward_hopper(p.call, dq, dkv, rows, flags, cudaStreamPerThread), "backward_hopper");
+  must(backward_extras(p.call, rows, cudaStreamPerThread), "extras");
+  finish(("backward of " + text(s)));
   return flags;
 }
 
@@ -164,23 +169,22 @@ void check_backward(int n) {
   for (int c = 0; c < kDkvCount; ++c) {
     const DkvEntry& e = kDkvShapes[c];
     if (e.type != a.type || e.D != a.D || e.masked != a.masked) continue;
-    const int before = failures;
+    const int before = failures.load();
     for (const Setup& s : tile_cases(e.type, e.D, e.masked)) {
       if (s.loud > 1) continue;
       Problem p(s, 11 * n + c);
       p.solve();
-      must(attention_forward(p.call, p.workspace, nullptr, Route::generic), "forward");
+      must(attention_forward(p.call, p.workspace, cudaStreamPerThread, Route::generic), "forward");
       backward_by(p, n, c);
-      if (!verify_backward(p)) std::printf("  in dq %d dkv %d, %s\n", n, c, text(s).c_str());
+      if (!verify_backward(p)) say("  in dq %d dkv %d, %s\n", n, c, text(s).c_str());
       std::fflush(stdout);
     }
-    std::printf("dq %d dkv %d: %s\n", n, c, failures == before ? "ok" : "FAILED");
+    say("dq %d dkv %d: %s\n", n, c, failures == before ? "ok" : "FAILED");
   }
 }
 
 void every_shape() {
-  for (int n = 0; n < kForwardCount; ++n) check_forward(n);
-  for (int n = 0; n < kDqCount; ++n) check_backward(n);
+  beside(kDqCount + kForwardCount, [](int n) { n < kDqCount ? check_backward(n) : check_forward(n - kDqCount); });
 }
 
 Setup random_setup(std::mt19937& r) {
@@ -214,14 +218,21 @@ Setup random_setup(std::mt19937& r) {
   return s;
 }
 
-void random_options(int count, uint32_t seed) {
+void random_options(int count, uint32_t seed, int seconds) {
   std::mt19937 r(seed);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  std::vector<std::pair<Setup, uint32_t>> cases;
   for (int n = 0; n < count; ++n) {
-    Problem p(random_setup(r), r());
+    const Setup s = random_setup(r);
+    cases.emplace_back(s, r());
+  }
+  beside(count, [&](int n) {
+    if (std::chrono::steady_clock::now() > end) return;
+    Problem p(cases[n].first, cases[n].second);
     p.solve();
     verify(p, Route::generic, "generic");
     if (!hopper_refuses_forward(p.call)) verify(p, Route::best, "best");
-  }
+  });
 }
 
 // The same bits in every run.
@@ -235,15 +246,15 @@ void repeats(int count) {
       int different = 0;
       for (int n = 0; n < count; ++n) {
         p.poison_outputs();
-        must(attention_forward(p.call, p.workspace, nullptr), "forward");
-        must(attention_backward(p.call, p.workspace, nullptr), "backward");
-        must(cudaDeviceSynchronize(), "repeat");
+        must(attention_forward(p.call, p.workspace, cudaStreamPerThread), "forward");
+        must(attention_backward(p.call, p.workspace, cudaStreamPerThread), "backward");
+        finish("repeat");
         const std::vector<uint8_t> now = p.all_outputs();
         if (n == 0) first = now;
         different += now != first;
       }
       ++checks, failures += different > 0;
-      std::printf("%s repeat D%d %s: %d of %d runs differ\n", different ? "FAIL" : "ok", D, masked ? "causal" : "full", different, count);
+      say("%s repeat D%d %s: %d of %d runs differ\n", different ? "FAIL" : "ok", D, masked ? "causal" : "full", different, count);
     }
 }
 
@@ -254,9 +265,9 @@ void batches() {
       Setup s{.B = 3, .H = 8, .Hkv = 2, .Tq = Tq, .Tk = 700, .Dk = D, .Dv = D};
       s.ahead = 0;
       Problem p(s, 5);
-      must(attention_forward(p.call, p.workspace, nullptr), "forward");
-      must(attention_backward(p.call, p.workspace, nullptr), "backward");
-      must(cudaDeviceSynchronize(), "batch");
+      must(attention_forward(p.call, p.workspace, cudaStreamPerThread), "forward");
+      must(attention_backward(p.call, p.workspace, cudaStreamPerThread), "backward");
+      finish("batch");
       const std::vector<uint8_t> all = p.all_outputs();
       p.poison_outputs();
       Call alone = p.call;
@@ -264,15 +275,15 @@ void batches() {
       for (Array* a : {&alone.q, &alone.k, &alone.v, &alone.o, &alone.d_o, &alone.dq, &alone.dk, &alone.dv})
         a->data = static_cast<uint8_t*>(a->data) + 2 * a->stride[0];
       alone.lse.data = static_cast<float*>(alone.lse.data) + alone.lse.stride[0];
-      must(attention_forward(alone, p.workspace, nullptr), "forward");
-      must(attention_backward(alone, p.workspace, nullptr), "backward");
-      must(cudaDeviceSynchronize(), "alone");
+      must(attention_forward(alone, p.workspace, cudaStreamPerThread), "forward");
+      must(attention_backward(alone, p.workspace, cudaStreamPerThread), "backward");
+      finish("alone");
       const std::vector<uint8_t> one = p.all_outputs();
       int64_t different = 0, written = 0;
       for (size_t i = 0; i < one.size(); ++i) written += one[i] != 0xFF, different += one[i] != 0xFF && one[i] != all[i];
       const bool ok = different == 0 && written > 0;
       ++checks, failures += !ok;
-      std::printf("%s batch D%d Tq%d: %lld of %lld bytes differ\n", ok ? "ok" : "FAIL", D, Tq, static_cast<long long>(different), static_cast<long long>(written));
+      say("%s batch D%d Tq%d: %lld of %lld bytes differ\n", ok ? "ok" : "FAIL", D, Tq, static_cast<long long>(different), static_cast<long long>(written));
     }
 }
 
@@ -284,8 +295,8 @@ void calm() {
       if (masked) s.ahead = 0;
       Problem p(s, 9);
       p.solve();
-      must(attention_forward(p.call, p.workspace, nullptr), "forward");
-      must(cudaDeviceSynchronize(), "calm");
+      must(attention_forward(p.call, p.workspace, cudaStreamPerThread), "forward");
+      finish("calm");
       bool ok = verify_forward(p);
       auto count = [](const uint16_t* flags, int64_t n, uint16_t calm_one) {
         std::vector<uint16_t> read(n);
@@ -298,12 +309,25 @@ void calm() {
       const int64_t backward = count(backward_by(p, dq, dkv_shape(p.call)), dq_flags, 0);
       ok &= verify_backward(p) && forward == 0 && backward == 0;
       ++checks, failures += !ok;
-      std::printf("%s calm D%d %s: %lld tiles again, %lld of dQ mended\n", ok ? "ok" : "FAIL", D, masked ? "causal" : "full",
+      say("%s calm D%d %s: %lld tiles again, %lld of dQ mended\n", ok ? "ok" : "FAIL", D, masked ? "causal" : "full",
                   static_cast<long long>(forward), static_cast<long long>(backward));
     }
 }
 
+void check_decode(const Setup& s, uint32_t seed) {
+  Problem p(s, seed);
+  for (Span& span : p.spans) span.q_len = 1;  // every sequence asks
+  if (p.call.spans) must(cudaMemcpy(const_cast<Span*>(p.call.spans), p.spans.data(), p.spans.size() * sizeof(Span), cudaMemcpyHostToDevice), "spans");
+  p.solve();
+  p.poison_outputs();
+  if (decode_refuses(p.call)) say("FAIL decode refuses %s\n", text(s).c_str()), ++failures;
+  must(attention_forward(p.call, p.workspace, cudaStreamPerThread), "decode");
+  finish("decode of " + text(s));
+  if (!verify_forward(p)) say("  in decode, %s\n", text(s).c_str());
+}
+
 void decodes() {
+  std::vector<std::pair<Setup, int>> cases;
   for (Element type : {Element::bf16, Element::f16})
     for (int D : {64, 128})
       for (int Tk : {1, 15, 127, 128, 1000, 8192, 9000})
@@ -311,16 +335,9 @@ void decodes() {
           Setup s{.type = type, .B = 3, .H = 8, .Hkv = 2, .Tq = 1, .Tk = Tk, .Dk = D, .Dv = D};
           s.lengths = s.garbage = variant & 1, s.rows_first = variant & 2;
           if (variant == 3) s.behind = 300, s.ahead = 0;
-          Problem p(s, Tk + variant);
-          for (Span& span : p.spans) span.q_len = 1;  // every sequence asks
-          if (p.call.spans) must(cudaMemcpy(const_cast<Span*>(p.call.spans), p.spans.data(), p.spans.size() * sizeof(Span), cudaMemcpyHostToDevice), "spans");
-          p.solve();
-          p.poison_outputs();
-          if (decode_refuses(p.call)) std::printf("FAIL decode refuses %s\n", text(s).c_str()), ++failures;
-          must(attention_forward(p.call, p.workspace, nullptr), "decode");
-          must(cudaDeviceSynchronize(), ("decode of " + text(s)).c_str());
-          if (!verify_forward(p)) std::printf("  in decode, %s\n", text(s).c_str());
+          cases.emplace_back(s, Tk + variant);
         }
+  beside(static_cast<int>(cases.size()), [&](int n) { check_decode(cases[n].first, cases[n].second); });
 }
 
 // A few calls that reach every kernel: for compute-sanitizer.
@@ -344,6 +361,11 @@ void small() {
   Problem p(s, 4);
   p.solve();
   verify(p, Route::best, "decode");
+  for (int D : {64, 128}) {  // more tiles than multiprocessors: blocks take a second one
+    Problem many({.B = 4, .H = 40, .Hkv = 40, .Tq = 70, .Tk = 70, .Dk = D, .Dv = D}, 5);
+    many.solve();
+    verify(many, Route::best, "many tiles");
+  }
 }
 
 }  // namespace
@@ -353,21 +375,23 @@ int main(int argc, char** argv) {
   using namespace mh::kernels::cuda;
   const std::string what = argc > 1 ? argv[1] : "";
   const int count = argc > 2 ? std::atoi(argv[2]) : 100, seed = argc > 3 ? std::atoi(argv[3]) : 1;
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what was said before a time limit must not be lost
+  keep_freed_memory();
   if (what == "shapes") every_shape();
   else if (what == "forward") check_forward(count);
   else if (what == "backward") check_backward(count);
-  else if (what == "options") random_options(count, seed);
+  else if (what == "options") random_options(count, seed, argc > 4 ? std::atoi(argv[4]) : 1 << 20);
   else if (what == "repeat") repeats(count);
   else if (what == "batch") batches();
   else if (what == "calm") calm();
   else if (what == "decode") decodes();
   else if (what == "small") small();
   else {
-    std::printf("usage: attention_check shapes | forward SHAPE | backward SHAPE | options COUNT SEED | repeat COUNT | batch | calm | decode | small\n");
+    std::printf("usage: attention_check shapes | forward SHAPE | backward SHAPE | options COUNT SEED [SECONDS] | repeat COUNT | batch | calm | decode | small\n");
     return 2;
   }
   static const char* types[] = {"f32", "bf16", "f16"};
-  for (int t = 0; t < 3; ++t) std::printf("largest share of the bound, %s: forward %.2f, backward %.2f\n", types[t], worst[t][0], worst[t][1]);
-  std::printf("%s: %d checks, %d failures\n", what.c_str(), checks, failures);
+  for (int t = 0; t < 3; ++t) say("largest share of the bound, %s: forward %.2f, backward %.2f\n", types[t], worst[t][0].load(), worst[t][1].load());
+  say("%s: %d checks, %d failures\n", what.c_str(), checks.load(), failures.load());
   return failures > 0;
 }

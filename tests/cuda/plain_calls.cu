@@ -7,6 +7,7 @@ struct Plain {
   void *q, *k, *v, *o, *lse, *d_o, *dq, *dk, *dv, *workspace, *stream;
   const float* scale;
   int B, H, Hkv, Tq, Tk, D, type, causal, behind, generic;
+  int forward_shape, dq_shape, dkv_shape;  // places in hopper/shapes.h; -1: the plan's choice
 };
 
 namespace {
@@ -40,8 +41,31 @@ extern "C" long long mh_plain_workspace(const Plain* p) {
   return a > b ? a : b;
 }
 extern "C" int mh_plain_forward(const Plain* p) {
+  if (p->forward_shape >= 0) return forward_hopper(call_of(*p), p->forward_shape, static_cast<uint16_t*>(p->workspace), static_cast<cudaStream_t>(p->stream));
   return attention_forward(call_of(*p), p->workspace, static_cast<cudaStream_t>(p->stream), p->generic ? Route::generic : Route::best);
 }
 extern "C" int mh_plain_backward(const Plain* p) {
+  if (p->dq_shape >= 0) {
+    const Call c = call_of(*p);
+    Rows rows;
+    rows.padded = padded_rows(c.Tq);
+    const int64_t count = int64_t{c.B} * c.H * rows.padded + 256;
+    float* at = static_cast<float*>(p->workspace);
+    rows.lse2 = at, rows.delta = at + count, rows.tau = at + 2 * count;
+    const auto stream = static_cast<cudaStream_t>(p->stream);
+    const cudaError_t error = backward_rows(c, rows, stream);
+    return error != cudaSuccess ? error : backward_hopper(c, p->dq_shape, p->dkv_shape, rows, reinterpret_cast<uint16_t*>(at + 3 * count), stream);
+  }
   return attention_backward(call_of(*p), p->workspace, static_cast<cudaStream_t>(p->stream), p->generic ? Route::generic : Route::best);
+}
+
+// Which configurations of a kernel (0: forward, 1: dQ, 2: dK and dV) take heads of D of this type, masked or not.
+extern "C" int mh_shape_count(int kernel) { return kernel == 0 ? kForwardCount : kernel == 1 ? kDqCount : kDkvCount; }
+extern "C" int mh_shape_takes(int kernel, int n, int type, int D, int masked) {
+  auto takes = [&](const auto& e) { return static_cast<int>(e.type) == type && e.D == D && e.masked == (masked != 0); };
+  return kernel == 0 ? takes(kForwardShapes[n]) : kernel == 1 ? takes(kDqShapes[n]) : takes(kDkvShapes[n]);
+}
+extern "C" int mh_planned_shape(int kernel, const Plain* p) {
+  const Call c = call_of(*p);
+  return kernel == 0 ? forward_shape(c) : kernel == 1 ? dq_shape(c) : dkv_shape(c);
 }

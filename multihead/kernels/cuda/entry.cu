@@ -40,7 +40,7 @@ cudaError_t attention_forward(const Call& call, void* workspace, cudaStream_t st
     return decode_hopper(call, pieces.take<float>(chunks * call.Dv), lse, stream);
   }
   if (hopper && !hopper_refuses_forward(call)) {
-    auto* flags = pieces.take<uint16_t>(int64_t{16} * call.B * call.H * whole_tiles(call.Tq, 128));
+    auto* flags = pieces.take<uint16_t>(int64_t{16} * call.B * call.H * whole_tiles(call.Tq, 64));
     return forward_hopper(call, forward_shape(call), flags, stream);
   }
   return forward_generic(call, stream);

@@ -23,11 +23,16 @@ __device__ __forceinline__ KeyAt key_at(const Call& call, const Span& span, int 
   return {page, j % call.page};
 }
 
+// In four sums: shorter chains err less.
 template <class X, class Y>
 __device__ float dot(const X* x, const Y* y, int width) {
-  float sum = 0;
-  for (int d = 0; d < width; ++d) sum = fmaf(load(x, d), load(y, d), sum);
-  return sum;
+  float sum[4] = {};
+  int d = 0;
+  for (; d + 4 <= width; d += 4)
+#pragma unroll
+    for (int n = 0; n < 4; ++n) sum[n] = fmaf(load(x, d + n), load(y, d + n), sum[n]);
+  for (; d < width; ++d) sum[0] = fmaf(load(x, d), load(y, d), sum[0]);
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
 __device__ __forceinline__ float length_of(float square) {

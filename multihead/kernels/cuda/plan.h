@@ -62,15 +62,15 @@ inline int forward_shape(const Call& call) {
 inline int dq_shape(const Call& call) {
   const bool masked = is_masked(call.options), wide = kernel_width(call) == 128;
   if (call.q.type == Element::f16) return wide ? 6 + masked : 8 + masked;
-  if (masked) return wide ? 2 : 5;
-  if (wide) return call.Tq < 1024 ? 0 : 1;
+  if (masked) return !wide ? 5 : call.Tq < 4096 ? 2 : 10;
+  if (wide) return call.Tq < 1024 || call.Tq >= 8192 ? 0 : 1;
   return call.Tq <= 4096 ? 3 : 4;
 }
 inline int dkv_shape(const Call& call) {
   const bool masked = is_masked(call.options), wide = kernel_width(call) == 128;
   if (call.q.type == Element::f16) return wide ? 6 + masked : 8 + masked;
   if (!wide) return masked ? 5 : 4;
-  if (masked) return call.Tq < 8192 ? 2 : 3;
+  if (masked) return call.Tq < 4096 ? 2 : 3;
   return call.Tq < 1024 ? 0 : 1;
 }
 
@@ -112,7 +112,7 @@ inline int padded_rows(int Tq) { return (Tq + 127) / 128 * 128 + 192; }
 inline int64_t aligned(int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 inline int64_t forward_workspace(const Call& call) {
-  const int64_t flags = int64_t{32} * call.B * call.H * whole_tiles(call.Tq, 128);
+  const int64_t flags = int64_t{32} * call.B * call.H * whole_tiles(call.Tq, 64);
   const int64_t chunks = call.Tq == 1 ? int64_t{call.B} * call.H * most_decode_chunks(call.Tk < 1 ? 1 : call.Tk) : 0;
   return aligned(flags) + aligned(chunks * 4) + aligned(chunks * call.Dv * 4) + 256;
 }

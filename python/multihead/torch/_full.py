@@ -8,7 +8,7 @@ from torch import Tensor
 
 from multihead import _core
 
-from . import _op
+from . import _gpu, _op
 from ._functional import in_batches, is_watched, not_dense, one_by_one
 
 _GIVEN = 8  # tensors a call may have a gradient for: q, k, v, dense bias, slopes or table, sink, tau, mixing matrix
@@ -20,6 +20,10 @@ class _Gradients(torch.autograd.Function):
     @staticmethod
     def forward(ctx, *given):
         *tensors, o, lse, d_o, d_lse, wants, options = given
+        if tensors[0].is_cuda:
+            wanted = [x if n < 3 or wants[n] else None for n, x in enumerate(tensors)]
+            found = _gpu.gradients(wanted, o, lse, d_o, d_lse, options)
+            return tuple(None if g is None else g.to(x.device, x.dtype).reshape(x.shape) for g, x in zip(found, tensors))
         found = _core.attention_gradients(*tensors[:3], o, lse, d_o, d_lse, wants=wants, **options)
         return tuple(None if g is None else g.to(x.dtype).reshape(x.shape) for g, x in zip(found, tensors))
 
@@ -32,7 +36,10 @@ class _Full(torch.autograd.Function):
     @staticmethod
     def forward(ctx, *given):
         *tensors, options = given
-        o, lse = _core.attention(*tensors[:3], return_lse=True, **options)
+        if tensors[0].is_cuda:
+            o, lse = _gpu.forward(*tensors[:3], options)
+        else:
+            o, lse = _core.attention(*tensors[:3], return_lse=True, **options)
         ctx.save_for_backward(*tensors, o, lse)
         ctx.options = options
         ctx.set_materialize_grads(False)
@@ -54,6 +61,11 @@ class _Full(torch.autograd.Function):
         return (*_Gradients.apply(*tensors, o, lse, d_o, d_lse, wants, ctx.options), None)
 
 
+def attend_fully(tensors, options):
+    """(o, lse): tensors are q, k, v, dense bias, slopes or table, sink, tau, mixing matrix, or None."""
+    return _Full.apply(*tensors, options)
+
+
 def _tensor(x):
     return x if isinstance(x, Tensor) else None
 
@@ -70,7 +82,7 @@ def _refuse(*tensors):
     for name, x in zip("qkv", tensors):
         if not isinstance(x, Tensor):
             raise TypeError(f"multihead.torch.attention: {name} is a {type(x).__name__}; expected a torch.Tensor")
-        reason = not_dense(name, x)
+        reason = not_dense(name, x, tensors[0].device)
         if reason is not None:
             raise NotImplementedError(f"multihead.torch.attention: {reason}")
     if is_watched():
@@ -181,6 +193,8 @@ def attention(
         options["bias"], dense, relative = _biases(bias)
     if dropout > 0:
         options |= {"dropout": dropout, "seed": int(_op.drawn_seed()) if seed is None else seed}
+    if q.is_cuda:
+        options = _gpu.on_cpu(options)
     of = lambda each: None if each is None else _tensor(each.given)
     o, lse = _Full.apply(q, k, v, dense, relative, _tensor(sink), of(similarity), of(score_mix), options)
     return (o, lse) if return_lse else o

@@ -31,21 +31,26 @@ def is_eager(tensors):
     return not is_watched() and {type(x) for x in tensors} <= _PLAIN
 
 
-def not_dense(name, x):
-    """Why a tensor's memory cannot be read, in a sentence; None where it can."""
-    if x.device.type != "cpu":
-        return f"{name} lies on {x.device}; expected the CPU"
+_CPU = torch.device("cpu")
+
+
+def not_dense(name, x, place=_CPU):
+    """Why a tensor's memory cannot be read, in a sentence; None where it can. place: where the others lie, the CPU or a GPU."""
+    if place.type not in ("cpu", "cuda"):
+        return f"{name} lies on {x.device}; expected the CPU or an NVIDIA GPU"
+    if x.device != place:
+        return f"{name} lies on {x.device}; expected {'the CPU' if place.type == 'cpu' else place}"
     if x.layout != torch.strided or x.is_nested:
         return f"{name} is not a dense tensor; expected one that is neither sparse nor nested"
     return None
 
 
-def why_not(query, key, value, attn_mask=None):
+def why_not(query, key, value, attn_mask=None, place=_CPU):
     """What keeps a call from multihead's kernels, in a sentence; None where nothing does."""
     for name, x in (("query", query), ("key", key), ("value", value), ("attn_mask", attn_mask)):
         if x is None:
             continue
-        reason = not_dense(name, x)
+        reason = not_dense(name, x, place)
         if reason is not None:
             return reason
         if name == "attn_mask":
@@ -231,9 +236,23 @@ def attend(q, k, v, mask, dropout, causal, scale, with_mean=False, in_rows=False
     return _run(q, k, v, scale, given, with_mean, in_rows)
 
 
-def _lowered(query, key, value, attn_mask):
+@torch.compiler.disable
+def _attend_on_gpu(q, k, v, mask, dropout, causal, scale):
+    """The same on an NVIDIA GPU; torch.compile leaves the call as it is."""
+    if is_watched():
+        raise NotImplementedError("scaled_dot_product_attention: torch.func, torch.jit.trace and modes of PyTorch do not see into a call on a GPU; expected none of them")
+    from ._full import attend_fully
+
+    options = {"scale": scale, **_op.options_of(mask, causal)}
+    if dropout > 0:
+        options.update(dropout=dropout, seed=int(_op.drawn_seed()))
+    dense = options.get("bias")
+    return attend_fully((_op.unit(q), _op.unit(k), _op.unit(v), dense, None, None, None, None), options)
+
+
+def _lowered(query, key, value, attn_mask, place="cpu"):
     """Under autocast PyTorch computes attention in its lower precision; so do we."""
-    dtype = torch.get_autocast_dtype("cpu")
+    dtype = torch.get_autocast_dtype(place)
     lower = lambda x: x.to(dtype) if x is not None and x.dtype in _FLOATS else x
     return lower(query), lower(key), lower(value), lower(attn_mask)
 
@@ -248,7 +267,7 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """What torch.nn.functional.scaled_dot_product_attention gives, on the CPU: same arguments, same meaning.
+    """What torch.nn.functional.scaled_dot_product_attention gives, on the CPU or an NVIDIA GPU: same arguments, same meaning.
 
     query is (…, H, L, E), key (…, H, S, E), value (…, H, S, Ev); enable_gqa lets key and value have fewer heads. attn_mask
     broadcasts to (…, H, L, S): where a bool is True the pair is kept, floats are added. is_causal counts from the top left.
@@ -275,9 +294,10 @@ def scaled_dot_product_attention(
     for name, x in (("query", query), ("key", key), ("value", value), ("attn_mask", attn_mask)):
         if not isinstance(x, Tensor) and (x is not None or name != "attn_mask"):
             raise TypeError(f"scaled_dot_product_attention: {name} is a {type(x).__name__}; expected a torch.Tensor")
-    if _autocast("cpu"):
-        query, key, value, attn_mask = _lowered(query, key, value, attn_mask)
-    reason = why_not(query, key, value, attn_mask)
+    place = query.device
+    if place.type in ("cpu", "cuda") and _autocast(place.type):
+        query, key, value, attn_mask = _lowered(query, key, value, attn_mask, place.type)
+    reason = why_not(query, key, value, attn_mask, place)
     if reason is not None:
         raise NotImplementedError(f"scaled_dot_product_attention: {reason}")
     given = (query, key, value, attn_mask)
@@ -286,5 +306,6 @@ def scaled_dot_product_attention(
     if not 0.0 <= dropout_p <= 1.0:
         _fail(ValueError, f"dropout_p is {dropout_p}; expected 0 to 1", *given)
     q, k, v, mask, lead = _four_axes(*given, enable_gqa)
-    o = attend(q, k, v, mask, float(dropout_p), is_causal, scale)[0]
+    run = _attend_on_gpu if query.is_cuda else attend
+    o = run(q, k, v, mask, float(dropout_p), is_causal, scale)[0]
     return o if lead is None else o.reshape(*lead, *o.shape[-2:])

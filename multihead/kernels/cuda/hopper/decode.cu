@@ -242,7 +242,7 @@ __global__ __launch_bounds__(4 * D) void join_chunks(const __grid_constant__ Cal
 
 template <class T, int D>
 cudaError_t run(const Call& call, const Split& split, cudaStream_t stream) {
-  constexpr int W = 12, kStages = D == 128 ? 2 : 4, kShared = W * kStages * 2 * kKeys * D * 2 + W * kStages * 8 + 1024;
+  constexpr int W = 8, kStages = D == 128 ? 3 : 6, kShared = W * kStages * 2 * kKeys * D * 2 + W * kStages * 8 + 1024;
   CUtensorMap k, v;
   if (!encode(k, Box{call.k, call.Hkv, call.k_rows, D}, call.batch, kKeys, D > 64) ||
       !encode(v, Box{call.v, call.Hkv, call.k_rows, D}, call.batch, kKeys, D > 64))

@@ -43,10 +43,10 @@ __global__ __launch_bounds__(C::kThreads, 1) void hopper_dkv(const __grid_consta
   volatile int* slot = reinterpret_cast<volatile int*>(raw + (bars - shared_address(raw)) + 224);  // the tile, then a code per stage
   if (threadIdx.x == 0) {
     barrier_init(kv_full, 1);
-    barrier_init(kv_empty, kWarps);
+    barrier_init(kv_empty, kWarps * kReleases);
     for (int i = 0; i < kStages; ++i) {
       barrier_init(full + 8 * i, 1);
-      barrier_init(empty + 8 * i, kWarps);
+      barrier_init(empty + 8 * i, kWarps * kReleases);
     }
     barrier_init_fence();
   }
@@ -179,10 +179,7 @@ __global__ __launch_bounds__(C::kThreads, 1) void hopper_dkv(const __grid_consta
         }
         if constexpr (C::kKSteps > 0) pin(kf);
         if constexpr (C::kVSteps > 0) pin(vf);
-        if (C::kInRegisters) {
-          __syncwarp();
-          if (lane == 0) barrier_arrive(kv_empty);
-        }
+        if (C::kInRegisters) warp_release(kv_empty, lane);
       }
       for (int t = 0; t < total; ++t) {
         const float2* row = reinterpret_cast<const float2*>(raw + (sL - shared_address(raw)) + st * BM * 8) + (lane & 3);
@@ -191,7 +188,7 @@ __global__ __launch_bounds__(C::kThreads, 1) void hopper_dkv(const __grid_consta
         wgmma_wait<1>();  // dK of the last block is done: its stage goes back
         pin(dk);
         pin(pp);
-        if (t > 0 && lane == 0) barrier_arrive(empty + 8 * (st == 0 ? kStages - 1 : st - 1));
+        if (t > 0) warp_release(empty + 8 * (st == 0 ? kStages - 1 : st - 1), lane);
         wgmma_wait<0>();
         pin(s);
 #pragma unroll
@@ -238,10 +235,8 @@ __global__ __launch_bounds__(C::kThreads, 1) void hopper_dkv(const __grid_consta
       }
       wgmma_wait<0>();
       pin(dk);
-      if (lane == 0) {
-        barrier_arrive(empty + 8 * (st == 0 ? kStages - 1 : st - 1));
-        if (!C::kInRegisters) barrier_arrive(kv_empty);
-      }
+      warp_release(empty + 8 * (st == 0 ? kStages - 1 : st - 1), lane);
+      if (!C::kInRegisters) warp_release(kv_empty, lane);
       int done = tile;
       asm volatile("" : "+r"(done));
       const TileAt at = tile_at<C::kMasked>(task, done, call.Hkv);

@@ -37,7 +37,7 @@ __global__ __launch_bounds__(C::kThreads, 1) void hopper_dq(const __grid_constan
   Facts* told = reinterpret_cast<Facts*>(raw + (bars - shared_address(raw)) + 256);  // of this tile and the next
   if (threadIdx.x == 0) {
     barrier_init(q_full, 1);
-    barrier_init(q_empty, kWarps);
+    barrier_init(q_empty, kWarps * kReleases);
     for (int i = 0; i < kKStages; ++i) {
       barrier_init(k_full + 8 * i, 1);
       barrier_init(k_empty + 8 * i, kWarps);
@@ -191,7 +191,7 @@ __global__ __launch_bounds__(C::kThreads, 1) void hopper_dq(const __grid_constan
         wgmma_wait<1>();
         pin(dp);
         free_v();
-        if (n == first && lane == 0) barrier_arrive(q_empty);
+        if (n == first) warp_release(q_empty, lane);
         gradient(n, masked);
         pin(s);
         wgmma_wait<0>();
@@ -203,7 +203,7 @@ __global__ __launch_bounds__(C::kThreads, 1) void hopper_dq(const __grid_constan
         next_k();
       };
       int n = last - 2;
-      if (n < first && lane == 0) barrier_arrive(q_empty);
+      if (n < first) warp_release(q_empty, lane);
       if constexpr (C::kMasked)
         for (const int whole = facts.whole_last[wg]; n >= whole; --n) step(n, Yes{});
       for (const int whole = C::kMasked ? facts.whole_first[wg] : first; n >= whole; --n) step(n, No{});

@@ -1,4 +1,4 @@
-// Attention forward on wgmma. One producer thread drives TMA; 2 to 4 warpgroups of 64 query rows take turns to issue products.
+// Attention forward on wgmma. One producer thread drives TMA; 1 to 4 warpgroups of 64 query rows take turns to issue products.
 // S(n) = Q·Kᵀ and O += P(n + 1)·V(n + 1) fly together and softmax(n) runs under them, across tiles too.
 //
 // Fixed: after the masked blocks the row's reference stays where it is: no maximum, no rescale (15-25 % on an H200, 2026-11).
@@ -14,20 +14,20 @@
 
 namespace mh::kernels::cuda {
 
-template <class T_, int D_, int kGroups_, int BN_, int kStages_, bool kMasked_, bool kTurns_, bool kFixed_>
+template <class T_, int D_, int kGroups_, int BN_, int kStages_, bool kMasked_, bool kTurns_, bool kFixed_, int kPerSm_>
 struct ForwardShape {
   using T = T_;
-  static constexpr int D = D_, kGroups = kGroups_, BM = kGroups_ * 64, BN = BN_, kStages = kStages_, kChunks = D_ / 64;
+  static constexpr int D = D_, kGroups = kGroups_, BM = kGroups_ * 64, BN = BN_, kStages = kStages_, kChunks = D_ / 64, kPerSm = kPerSm_;
   static constexpr bool kMasked = kMasked_, kTurns = kTurns_, kFixed = kFixed_;
   static constexpr int kQBytes = BM * D * 2, kBlockBytes = BN * D * 2;
   static constexpr int kShared = 2 * kQBytes + 2 * kStages * kBlockBytes + 256 + 16 + 4 * sizeof(Facts) + 1024;  // Q twice, K and V, barriers, alignment
   static constexpr int kThreads = (kGroups + 1) * 128;
-  static constexpr int kProducerRegisters = kGroups == 2 ? 40 : 32;
-  static constexpr int kConsumerRegisters = kGroups == 2 ? 232 : kGroups == 3 ? 160 : 112;
+  static constexpr int kProducerRegisters = kGroups == 1 ? 24 : kGroups == 2 ? 40 : 32;
+  static constexpr int kConsumerRegisters = kGroups <= 2 ? 232 : kGroups == 3 ? 160 : 112;
 };
 
 template <class C>
-__global__ __launch_bounds__(C::kThreads, 1) void hopper_forward(const __grid_constant__ CUtensorMap map_q,
+__global__ __launch_bounds__(C::kThreads, C::kPerSm) void hopper_forward(const __grid_constant__ CUtensorMap map_q,
                                                                  const __grid_constant__ CUtensorMap map_k,
                                                                  const __grid_constant__ CUtensorMap map_v,
                                                                  const __grid_constant__ Call call, const Task task) {
@@ -47,7 +47,7 @@ __global__ __launch_bounds__(C::kThreads, 1) void hopper_forward(const __grid_co
     tma_prefetch(&map_v);
     for (int i = 0; i < 2; ++i) {
       barrier_init(q_full + 8 * i, 1);
-      barrier_init(q_empty + 8 * i, kWarps);
+      barrier_init(q_empty + 8 * i, kWarps * kReleases);
     }
     barrier_init(all_done, kWarps);
     *any_redo = 0;
@@ -163,7 +163,7 @@ __global__ __launch_bounds__(C::kThreads, 1) void hopper_forward(const __grid_co
       if (lane == 0) barrier_arrive(v_empty + 8 * stv);
       if (++stv == kStages) { stv = 0; phv ^= 1; }
     };
-    auto free_q = [&](int qs) { if (lane == 0) barrier_arrive(q_empty + 8 * qs); };
+    auto free_q = [&](int qs) { warp_release(q_empty + 8 * qs, lane); };
     auto pack_p = [&] {
 #pragma unroll
       for (int i = 0; i < BN / 4; ++i) pf[i] = pack<T>(s[2 * i], s[2 * i + 1]);
@@ -222,7 +222,6 @@ __global__ __launch_bounds__(C::kThreads, 1) void hopper_forward(const __grid_co
       const Facts& facts = told[own];
       if (facts.tile < 0) {
         own = -1;
-        __syncwarp();
         free_q(qs);
         return;
       }

@@ -68,8 +68,8 @@ cudaError_t forward_hopper(const Call& call, int shape, uint16_t* flags, cudaStr
   Task task = tiles_of(heads, whole_tiles(call.Tq, 64 * e.groups), heads_in_l2(heads, int64_t{2} * call.Tk * (call.Dk + call.Dv)));
   task.flags = flags;
   task.joined = joined;
-  const int sms = multiprocessors();
-  return table[shape](maps, call, task, task.tiles < sms ? task.tiles : sms, stream);
+  const int room = multiprocessors() * e.per_sm;
+  return table[shape](maps, call, task, task.tiles < room ? task.tiles : room, stream);
 }
 
 cudaError_t backward_hopper(const Call& call, int dq, int dkv, const Rows& rows, uint16_t* flags, cudaStream_t stream) {

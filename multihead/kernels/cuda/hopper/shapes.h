@@ -10,6 +10,7 @@ struct ForwardEntry {
   Element type;
   int D, groups, BN, stages;
   bool masked, turns, fixed;
+  int per_sm = 1;  // blocks on a multiprocessor at a time
 };
 inline constexpr ForwardEntry kForwardShapes[] = {
     {Element::bf16, 128, 2, 128, 2, false, true, true}, {Element::bf16, 128, 2, 128, 2, true, true, true},
@@ -28,7 +29,7 @@ inline constexpr DqEntry kDqShapes[] = {
     {Element::bf16, 128, 2, 64, 4, 3, false}, {Element::bf16, 128, 2, 80, 3, 3, false}, {Element::bf16, 128, 2, 64, 4, 3, true},
     {Element::bf16, 64, 2, 128, 3, 2, false}, {Element::bf16, 64, 3, 64, 4, 3, false},  {Element::bf16, 64, 2, 128, 3, 2, true},
     {Element::f16, 128, 2, 64, 4, 3, false},  {Element::f16, 128, 2, 64, 4, 3, true},   {Element::f16, 64, 2, 128, 3, 2, false},
-    {Element::f16, 64, 2, 128, 3, 2, true},
+    {Element::f16, 64, 2, 128, 3, 2, true},   {Element::bf16, 128, 2, 80, 3, 3, true},
 };
 
 // k_steps, v_steps: 16-wide steps of K and V kept in registers.

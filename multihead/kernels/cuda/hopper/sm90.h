@@ -56,6 +56,21 @@ MH_DEVICE void barrier_expect(uint32_t b, uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n" ::"r"(b), "r"(bytes) : "memory");
 }
 MH_DEVICE void barrier_arrive(uint32_t b) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];\n" ::"r"(b) : "memory"); }
+// A warp gives back what all of its lanes have read: lane 0 arrives for them. racecheck follows arrivals but not __syncwarp, so in
+// the build it looks at (MH_RACECHECK) every lane arrives. kReleases: what a barrier expects of one warp.
+#ifdef MH_RACECHECK
+inline constexpr int kReleases = 32;
+#else
+inline constexpr int kReleases = 1;
+#endif
+MH_DEVICE void warp_release(uint32_t b, int lane) {
+  if constexpr (kReleases == 32) {
+    barrier_arrive(b);
+  } else {
+    __syncwarp();
+    if (lane == 0) barrier_arrive(b);
+  }
+}
 // Waits until the phase of this parity has completed. On a fresh barrier parity 1 passes and parity 0 blocks.
 MH_DEVICE void barrier_wait(uint32_t b, uint32_t parity) {
   asm volatile(
