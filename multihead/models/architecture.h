@@ -27,6 +27,8 @@ enum class HeadRows {
   mean,
   last_text,  // the last that is not padding's id
   last_end,   // the last that is an end's id
+  first_end,  // the first that is
+  highest_id,
   pooled      // what the pooler makes of the first
 };
 

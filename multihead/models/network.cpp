@@ -72,7 +72,7 @@ Network::Network(const Architecture& of, ParamStore& store) : architecture(of) {
     text_projection.emplace(at / "head" / "text", a.decoder->block.width, a.projection_width, false);
     image_projection.emplace(at / "head" / "image", width, a.projection_width, false);
     if (a.image_norm) image_norm.emplace(at / "head" / "image_norm", width, *a.image_norm);
-    logit_scale = &(at / "head").make("logit_scale", {1}, Init::zeros());
+    logit_scale = &(at / "head").make("logit_scale", {}, Init::zeros());
   } else if (a.head.kind != HeadKind::none) {
     const InputEmbedding* words = decoder_embedding ? &*decoder_embedding : embedding ? &*embedding : nullptr;
     const bool pooled = a.head.rows == HeadRows::pooled;

@@ -41,9 +41,18 @@ int32_t row_of(const TokenBatch& tokens, int64_t b, HeadRows which, const Specia
     const int32_t row = last_row(tokens, b, [&](int32_t id) { return id != special.pad; });
     return row < 0 ? starts[b + 1] - 1 : row;
   }
-  const int32_t row = last_row(tokens, b, [&](int32_t id) {
+  const int32_t* ids = tokens.ids.data<int32_t>();
+  if (which == HeadRows::highest_id)
+    return static_cast<int32_t>(std::max_element(ids + starts[b], ids + starts[b + 1]) - ids);
+  const auto is_end = [&](int32_t id) {
     return std::find(special.ends.begin(), special.ends.end(), id) != special.ends.end();
-  });
+  };
+  int32_t row = -1;
+  if (which == HeadRows::last_end) {
+    row = last_row(tokens, b, is_end);
+  } else if (const int32_t* at = std::find_if(ids + starts[b], ids + starts[b + 1], is_end); at != ids + starts[b + 1]) {
+    row = static_cast<int32_t>(at - ids);
+  }
   check(row >= 0, "forward: sequence {} has no token that ends a text; expected one, which the model reads", b);
   return row;
 }
@@ -104,6 +113,7 @@ class Run {
     StackRecord out;
     out.states = inputs_.hidden_states;
     out.weights = inputs_.attentions;
+    out.last_normed = !plan_.patches;
     return out;
   }
 

@@ -97,6 +97,7 @@ Tensor parameter_of(const Tensor& view, const TensorLayout& layout) {
     return view.reshape(Shape(sizes));
   }
   if (layout.shape.empty()) return view;
+  if (view.rank() == 1) return view.reshape({1, view.size(0)});
   // Leading axes of 1 are the file's; trailing ones belong to one row.
   int first = 0;
   while (first + 2 < view.rank() && view.size(first) == 1) ++first;

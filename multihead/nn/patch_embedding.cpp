@@ -12,8 +12,9 @@ PatchEmbedding::PatchEmbedding(const Params& at, const PatchEmbeddingOptions& o)
   check(o.height % o.patch_height == 0 && o.width % o.patch_width == 0,
         "patches: {} x {} pixels do not fill an image of {} x {}; expected divisors", o.patch_height, o.patch_width,
         o.height, o.width);
-  if (o.extra > 0) extra_ = &(at / "extra").make("weight", {o.extra, o.output}, Init::normal(0.02));
-  positions_ = &(at / "positions").make("weight", {o.rows(), o.output}, Init::normal(0.02));
+  for (int64_t n = 0; n < o.extra; ++n)
+    extra_.push_back(&(at / "extra").make(std::to_string(n), {1, o.output}, Init::normal(0.02)));
+  positions_ = &at.make("positions", {o.rows(), o.output}, Init::normal(0.02));
   if (o.norm) norm_.emplace(at / "norm", o.output, *o.norm);
 }
 
@@ -29,9 +30,11 @@ Tensor PatchEmbedding::operator()(const Tensor& pixels, Pass& pass) const {
   const Tensor flat = reshape(by_patch, {batch * o.patches(), o.channels * o.patch_height * o.patch_width});
   const Tensor rows = reshape(patches_(cast(flat, pass.compute()), {.result = DType::f32}),
                               {batch, o.patches(), o.output});
-  Tensor x = rows;
-  if (extra_ != nullptr)
-    x = concat({broadcast_to(reshape(extra_->value, {1, o.extra, o.output}), {batch, o.extra, o.output}), rows}, 1);
+  std::vector<Tensor> parts;
+  for (const Param* extra : extra_)
+    parts.push_back(broadcast_to(reshape(extra->value, {1, 1, o.output}), {batch, 1, o.output}));
+  parts.push_back(rows);
+  Tensor x = concat(parts, 1);
   x = add(x, reshape(positions_->value, {1, o.rows(), o.output}));
   x = reshape(x, {batch * o.rows(), o.output});
   if (norm_) x = (*norm_)(x);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "multihead/nn/linear.h"
 
@@ -22,8 +23,8 @@ struct PatchEmbeddingOptions {
   int64_t rows() const { return extra + patches(); }
 };
 
-// Parameters: patches.weight (output, channels · patch_height · patch_width) and .bias, extra.weight (extra, output),
-// positions.weight (rows(), output), norm.….
+// Parameters: patches.weight (output, channels · patch_height · patch_width) and .bias, extra.N (1, output), positions
+// (rows(), output), norm.….
 class PatchEmbedding {
  public:
   // Throws: invalid_argument where patches do not fill the image.
@@ -36,7 +37,8 @@ class PatchEmbedding {
  private:
   PatchEmbeddingOptions options_;
   Linear patches_;
-  const Param *extra_ = nullptr, *positions_;
+  std::vector<const Param*> extra_;
+  const Param* positions_;
   std::optional<Norm> norm_;
 };
 

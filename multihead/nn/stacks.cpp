@@ -56,9 +56,8 @@ class Recording {
   void state(const Tensor& x) const {
     if (record_ != nullptr && record_->states) record_->hidden_states.push_back(x);
   }
-  // The last state is what the last normalisation gives.
   void last(const Tensor& x) const {
-    if (record_ != nullptr && record_->states) record_->hidden_states.back() = x;
+    if (record_ != nullptr && record_->states && record_->last_normed) record_->hidden_states.back() = x;
   }
 
  private:

@@ -78,7 +78,7 @@ struct GoldenFolder {
       Tensor got = named(outputs, name.substr(7));
       EXPECT_TRUE(got) << path << ": " << name;
       if (!got) return INFINITY;
-      if (got.count() == expected.count() && got.rank() != expected.rank()) got = got.reshape(expected.shape());
+      if (got.count() == expected.count() && name == "output.logits") got = got.reshape(expected.shape());
       const double off = error_of(got, expected);
       EXPECT_LT(off, 2e-5) << path << ": " << name;
       worst = std::max(worst, off);

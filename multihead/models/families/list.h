@@ -8,7 +8,7 @@
 namespace mh::detail {
 
 extern const Family kBert, kRoberta, kXlmRoberta, kCamembert, kDistilbert, kMpnet, kElectra, kAlbert, kModernbert,
-    kDeberta;
+    kDeberta, kVit, kDeit, kClip;
 
 inline std::vector<const Family*> family_list() {
   return {
@@ -22,6 +22,9 @@ inline std::vector<const Family*> family_list() {
       &kAlbert,
       &kModernbert,
       &kDeberta,
+      &kVit,
+      &kDeit,
+      &kClip,
   };
 }
 

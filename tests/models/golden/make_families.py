@@ -106,6 +106,28 @@ def ragged(value, mask):
     return torch.cat([value[b, : int(mask[b].sum())] for b in range(len(mask))])
 
 
+def alone(model, inputs, asked):
+    """Each sequence by itself, padded afterwards: a window full of padding gives NaN."""
+    longest, parts = max(LENGTHS), []
+    for b, length in enumerate(LENGTHS):
+        parts.append(model(**{key: value[b : b + 1, :length] for key, value in inputs.items()}, **asked))
+
+    def padded(values):
+        if isinstance(values[0], tuple):
+            return tuple(padded(list(each)) for each in zip(*values))
+        out = []
+        for value, length in zip(values, LENGTHS):
+            for axis in range(1, value.ndim):
+                if value.shape[axis] == length and (axis == 1 or value.ndim == 4 and axis > 1):
+                    more = list(value.shape)
+                    more[axis] = longest - length
+                    value = torch.cat([value, value.new_zeros(more)], axis)
+            out.append(value)
+        return torch.cat(out)
+
+    return {name: padded([part[name] for part in parts]) for name in parts[0]}
+
+
 def make(folder, config_class, arguments, model_class, seed):
     generator = torch.Generator().manual_seed(seed)
     config = config_class(**arguments)
@@ -131,7 +153,7 @@ def make(folder, config_class, arguments, model_class, seed):
         inputs["pixel_values"] = pixels.double()
     asked = {} if config.model_type == "clip" else dict(output_hidden_states=True, output_attentions=True)
     with torch.no_grad():
-        outputs = model(**inputs, **asked)
+        outputs = alone(model, inputs, asked) if config.model_type == "modernbert" else model(**inputs, **asked)
     for name, value in outputs.items():
         if name == "vision_model_output" or name == "text_model_output":
             continue
