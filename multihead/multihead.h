@@ -55,6 +55,7 @@
 #include "multihead/models/recurrent_json.h"
 #include "multihead/models/decoder_only.h"
 #include "multihead/models/model_file.h"
+#include "multihead/models/pretrained.h"
 #include "multihead/generate/options.h"
 #include "multihead/generate/generator.h"
 #include "multihead/generate/model_generators.h"

@@ -129,6 +129,12 @@ void ConfigFields::size(std::string_view key, int64_t& place) {
   if (is_reading() && has(key) && place < 1) refuse(key, fmt::format("a whole number from 1 to {}", kMost));
 }
 
+void ConfigFields::layers(std::string_view key, int64_t& place) {
+  constexpr int64_t kMostLayers = 4096;
+  size(key, place);
+  if (is_reading() && place > kMostLayers) refuse(key, fmt::format("a whole number from 1 to {}", kMostLayers));
+}
+
 void ConfigFields::number(std::string_view key, float& place) {
   if (!is_reading()) return put(document_->written, key, decimal(place));
   const auto value = found(document_->read, key);

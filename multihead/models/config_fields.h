@@ -31,6 +31,7 @@ class ConfigFields {
   // Sizes are whole numbers from 1 (count: from 0) to 2^31 - 1. Throws: io, naming file and key, for another value.
   void size(std::string_view key, int64_t& place);
   void count(std::string_view key, int64_t& place);
+  void layers(std::string_view key, int64_t& place);  // from 1 to 4096
   void any_number(std::string_view key, int64_t& place);  // whole, of either sign
   void number(std::string_view key, float& place);
   void flag(std::string_view key, bool& place);

@@ -8,7 +8,6 @@
 
 #include "multihead/base/printable.h"
 #include "multihead/io/file_bytes.h"
-#include "multihead/io/safetensors.h"
 
 namespace mh {
 
@@ -55,14 +54,14 @@ std::map<std::string, std::string> read_index(const std::string& path) {
   return out;
 }
 
-WeightFiles read_shards(const std::string& folder) {
+WeightFiles read_shards(const std::string& folder, const SafetensorsOptions& options) {
   const std::string index = folder + "/" + kIndex;
   const std::map<std::string, std::string> shard_of = read_index(index);
   std::set<std::string> shards;
   for (const auto& [name, shard] : shard_of) shards.insert(shard);
   WeightFiles out;
   for (const std::string& shard : shards) {
-    Safetensors file = read_safetensors(folder + "/" + shard);
+    Safetensors file = read_safetensors(folder + "/" + shard, options);
     if (out.tensors.empty()) out.metadata = std::move(file.metadata);
     for (auto& [name, tensor] : file.tensors) {
       const auto said = shard_of.find(name);
@@ -79,12 +78,12 @@ WeightFiles read_shards(const std::string& folder) {
 
 }  // namespace
 
-WeightFiles read_weights(const std::string& folder) {
+WeightFiles read_weights(const std::string& folder, const SafetensorsOptions& options) {
   if (const std::string whole = folder + "/" + kWhole; is_there(whole)) {
-    Safetensors file = read_safetensors(whole);
+    Safetensors file = read_safetensors(whole, options);
     return {std::move(file.tensors), std::move(file.metadata)};
   }
-  if (is_there(folder + "/" + kIndex)) return read_shards(folder);
+  if (is_there(folder + "/" + kIndex)) return read_shards(folder, options);
   const bool pickled = is_there(folder + "/pytorch_model.bin");
   fail(ErrorKind::io, "{}: holds no {} and no {}; expected either{}", printable_path(folder), kWhole, kIndex,
        pickled ? "; pytorch_model.bin is read by `multihead convert` alone" : "");

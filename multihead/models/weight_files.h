@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "multihead/tensor/named_tensors.h"
+#include "multihead/io/safetensors.h"
 
 namespace mh {
 
@@ -16,6 +16,6 @@ struct WeightFiles {
 // FOLDER/model.safetensors, or the files beside FOLDER/model.safetensors.index.json that it names; each tensor stands
 // in exactly the shard that the index says. Throws: io, naming the file, where none is there, one breaks its format, a
 // shard's name is not that of a file in the folder, or index and shards differ; as read_safetensors.
-WeightFiles read_weights(const std::string& folder);
+WeightFiles read_weights(const std::string& folder, const SafetensorsOptions& options = {});
 
 }  // namespace mh

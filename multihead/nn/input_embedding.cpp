@@ -35,6 +35,9 @@ Tensor shifted(const Tensor& numbers, int64_t by) {
 InputEmbedding::InputEmbedding(const Params& at, const Options& options, const Param* shared) : options_(options) {
   check(options.vocabulary > 0 && options.width > 0, "embedding: vocabulary {} and width {}; expected both above 0",
         options.vocabulary, options.width);
+  constexpr int64_t kMostSinusoids = int64_t{1} << 20;  // 4 GiB of a width of 1,024
+  check(options.positions != Options::Positions::sinusoidal || options.max_positions <= kMostSinusoids,
+        "embedding: sinusoids of {} positions; expected at most {}", options.max_positions, kMostSinusoids);
   const auto table = [&](std::string_view name, int64_t rows) {
     return &(at / name).make_stored("weight", {rows, options.width}, Init::normal(0.02));
   };

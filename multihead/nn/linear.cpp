@@ -67,7 +67,7 @@ void Linear::pack(DType compute) {
 
 void Linear::pack_for_zeros() {
   packed_ = {};
-  sparse_ = prepack_sparse(weight_->value.detach().slice(0, part_.begin, part_.end));
+  sparse_ = prepack_sparse(weight_->value.detach().slice(0, part_.begin, part_.end).to(DType::f32).contiguous());
 }
 
 Norm::Norm(const Params& at, int64_t width, const Options& options)

@@ -7,11 +7,24 @@
 
 namespace mh {
 
-PatchEmbedding::PatchEmbedding(const Params& at, const PatchEmbeddingOptions& o)
-    : options_(o), patches_(at / "patches", o.channels * o.patch_height * o.patch_width, o.output, o.bias) {
-  check(o.height % o.patch_height == 0 && o.width % o.patch_width == 0,
+namespace {
+
+const PatchEmbeddingOptions& checked(const PatchEmbeddingOptions& o) {
+  constexpr int64_t kMostPixels = 1 << 16, kMostChannels = 1 << 10;
+  const auto in = [](int64_t value, int64_t most) { return value > 0 && value <= most; };
+  check(in(o.height, kMostPixels) && in(o.width, kMostPixels) && in(o.channels, kMostChannels),
+        "patches: an image of {} channels and {} x {} pixels; expected at most {} channels and {} pixels a side",
+        o.channels, o.height, o.width, kMostChannels, kMostPixels);
+  check(o.patch_height > 0 && o.patch_width > 0 && o.height % o.patch_height == 0 && o.width % o.patch_width == 0,
         "patches: {} x {} pixels do not fill an image of {} x {}; expected divisors", o.patch_height, o.patch_width,
         o.height, o.width);
+  return o;
+}
+
+}  // namespace
+
+PatchEmbedding::PatchEmbedding(const Params& at, const PatchEmbeddingOptions& o)
+    : options_(checked(o)), patches_(at / "patches", o.channels * o.patch_height * o.patch_width, o.output, o.bias) {
   for (int64_t n = 0; n < o.extra; ++n)
     extra_.push_back(&(at / "extra").make(std::to_string(n), {1, o.output}, Init::normal(0.02)));
   positions_ = &at.make("positions", {o.rows(), o.output}, Init::normal(0.02));

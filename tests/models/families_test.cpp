@@ -2,11 +2,10 @@
 #include "multihead/models/families.h"
 
 #include "multihead/autograd/tape.h"
-#include "multihead/io/safetensors_bytes.h"
 #include "multihead/ops/elementwise.h"
 #include "multihead/ops/reduce.h"
-#include "tests/harness/temporary_folder.h"
 #include "tests/models/golden_folder.h"
+#include "tests/models/golden_write.h"
 
 namespace mh {
 namespace {
@@ -47,15 +46,6 @@ TEST(Families, AnswerAlikeWhileTraining) {
   }
 }
 
-// write_safetensors without waiting for the disk.
-void put_weights(const std::string& path, const Safetensors& file) {
-  std::ofstream out(path, std::ios::binary);
-  const detail::SafetensorsBytes bytes = detail::serialise(file);
-  for (const auto part : bytes.parts())
-    out.write(reinterpret_cast<const char*>(part.data()), static_cast<std::streamsize>(part.size()));
-  EXPECT_TRUE(out.flush()) << path;
-}
-
 bool differs(const ModelOutputs& a, const ModelOutputs& b) {
   for (const auto& [name, tensor] : a.tensors) {
     const Tensor x = tensor.contiguous(), y = b.tensors.at(name).contiguous();
@@ -77,7 +67,7 @@ TEST(Families, ReadEveryTensor) {
       const Tensor kept = value;
       value = kept.clone();
       for (int64_t i = 0; i < value.count(); ++i) value.data<float>()[i] += 0.05F * static_cast<float>(i % 3 + 1);
-      put_weights(changed / "model.safetensors", file);
+      test::put_weights(changed / "model.safetensors", file);
       EXPECT_TRUE(differs(before, Pretrained::load(changed.path()).forward(folder.inputs(false))))
           << name << ": " << tensor;
       value = kept;

@@ -32,7 +32,7 @@ void bert_keys(ConfigFields& fields, Architecture& a) {
   BlockOptions& b = a.encoder->block;
   fields.size("vocab_size", e.vocabulary);
   fields.size("hidden_size", b.width);
-  fields.size("num_hidden_layers", a.encoder->layers);
+  fields.layers("num_hidden_layers", a.encoder->layers);
   fields.size("num_attention_heads", b.heads);
   fields.size("intermediate_size", b.feed_forward);
   fields.activation("hidden_act", b.middle);

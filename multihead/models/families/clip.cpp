@@ -20,7 +20,7 @@ StackOptions tower() {
 void tower_keys(ConfigFields& fields, StackOptions& stack) {
   BlockOptions& b = stack.block;
   fields.size("hidden_size", b.width);
-  fields.size("num_hidden_layers", stack.layers);
+  fields.layers("num_hidden_layers", stack.layers);
   fields.size("num_attention_heads", b.heads);
   fields.size("intermediate_size", b.feed_forward);
   fields.activation("hidden_act", b.middle);

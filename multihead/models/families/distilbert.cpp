@@ -18,7 +18,7 @@ void keys(ConfigFields& fields, Architecture& a) {
   bool stored_sinusoids = false;
   fields.size("vocab_size", e.vocabulary);
   fields.size("dim", b.width);
-  fields.size("n_layers", a.encoder->layers);
+  fields.layers("n_layers", a.encoder->layers);
   fields.size("n_heads", b.heads);
   fields.size("hidden_dim", b.feed_forward);
   fields.activation("activation", b.middle);

@@ -88,7 +88,7 @@ void keys(ConfigFields& fields, Architecture& a) {
   std::string pooling = h.rows == HeadRows::mean ? "mean" : "cls";
   fields.size("vocab_size", e.vocabulary);
   fields.size("hidden_size", b.width);
-  fields.size("num_hidden_layers", stack.layers);
+  fields.layers("num_hidden_layers", stack.layers);
   fields.size("num_attention_heads", b.heads);
   fields.size("intermediate_size", b.feed_forward);
   fields.size("max_position_embeddings", e.max_positions);

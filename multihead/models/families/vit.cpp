@@ -24,7 +24,7 @@ void vision_keys(ConfigFields& fields, Architecture& a, int64_t extra) {
   PatchEmbeddingOptions& p = *a.patches;
   BlockOptions& b = a.encoder->block;
   fields.size("hidden_size", b.width);
-  fields.size("num_hidden_layers", a.encoder->layers);
+  fields.layers("num_hidden_layers", a.encoder->layers);
   fields.size("num_attention_heads", b.heads);
   fields.size("intermediate_size", b.feed_forward);
   fields.activation("hidden_act", b.middle);
