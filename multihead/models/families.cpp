@@ -105,6 +105,8 @@ std::string write_config(const Architecture& a) {
   const ConfigFields now = all_keys(family, a);
   if (a.config.empty()) return now.written();
   Architecture before = read_config(a.config, "config.json", a.family);
+  before.head.kind = a.head.kind;
+  family.head(before);
   return now.written_over(a.config, all_keys(family, before));
 }
 

@@ -18,7 +18,7 @@ namespace mh {
 
 namespace {
 
-bool is_there(const std::string& path) {
+bool stands_at(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::exists(path, ignored);
 }
@@ -31,7 +31,7 @@ FolderFacts facts_of_config(const std::string& folder, const std::string& path) 
           .kind = a.family,
           .model_class = a.model_class,
           .head = head_of(family_of(a.family), a, read_weights(folder, {.verify = false}).tensors),
-          .sentence_transformer = is_there(folder + "/modules.json")};
+          .sentence_transformer = stands_at(folder + "/modules.json")};
 }
 
 FolderFacts facts_of_ours(const std::string& path) {
@@ -53,10 +53,10 @@ FolderFacts facts_of_ours(const std::string& path) {
 
 FolderFacts folder_facts(const std::string& folder) {
   const std::string config = folder + "/config.json", weights = folder + "/model.safetensors";
-  if (is_there(config)) return facts_of_config(folder, config);
-  if (is_there(weights)) return facts_of_ours(weights);
+  if (stands_at(config)) return facts_of_config(folder, config);
+  if (stands_at(weights)) return facts_of_ours(weights);
   fail(ErrorKind::io, "{} {}; expected a folder with model.safetensors", printable_path(folder),
-       is_there(folder) ? "holds no model" : "is not there");
+       stands_at(folder) ? "holds no model" : "is not there");
 }
 
 std::string_view FolderFacts::verb() const {

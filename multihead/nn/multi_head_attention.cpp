@@ -47,7 +47,7 @@ bool same(const Tensor& a, const Tensor& b) {
   return a.view().data == b.view().data && a.trace() == b.trace() && a.shape() == b.shape();
 }
 
-Tensor split_heads(const Tensor& rows, int64_t width) { return reshape(rows, {rows.size(0), -1, width}); }
+Tensor split_heads(const Tensor& rows, int64_t width) { return reshape(rows, {rows.size(0), rows.size(1) / width, width}); }
 
 // o (rows, H, D) times (H), or (B, H) chosen by the sequence of each row.
 Tensor masked_heads(const Tensor& o, const Tensor& mask, const Sequences& at) {

@@ -6,7 +6,7 @@ namespace mh::detail {
 
 namespace {
 
-void keys(ConfigFields& fields, Architecture& a) {
+void albert_keys(ConfigFields& fields, Architecture& a) {
   begin_bert(fields, a);
   if (fields.is_reading()) {
     a.embedding->vocabulary = 30000;
@@ -34,7 +34,7 @@ void keys(ConfigFields& fields, Architecture& a) {
   if (fields.is_reading()) settle_bert(a);
 }
 
-void head(Architecture& a) {
+void albert_head(Architecture& a) {
   switch (a.head.kind) {
     case HeadKind::sequence:
     case HeadKind::choice: a.head = labels_head(a, HeadRows::pooled); break;
@@ -46,7 +46,7 @@ void head(Architecture& a) {
   a.pooler = {.given = a.head.kind == HeadKind::none || a.head.rows == HeadRows::pooled};
 }
 
-std::vector<TensorName> names(const Architecture& a) {
+std::vector<TensorName> albert_names(const Architecture& a) {
   std::vector<TensorName> out = bert_names({.layer = "encoder.albert_layer_groups.{}.albert_layers.0.",
                                             .query = "attention.query",
                                             .key = "attention.key",
@@ -79,9 +79,9 @@ const Family kAlbert{.type = "albert",
                                  {"AlbertForMultipleChoice", HeadKind::choice},
                                  {"AlbertForPreTraining", HeadKind::masked_lm},
                                  {"AlbertModel", HeadKind::none}},
-                     .keys = keys,
-                     .head = head,
-                     .names = names,
+                     .keys = albert_keys,
+                     .head = albert_head,
+                     .names = albert_names,
                      .ignored = {"*position_ids"}};
 
 }  // namespace mh::detail

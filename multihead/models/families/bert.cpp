@@ -6,7 +6,7 @@ namespace mh::detail {
 
 namespace {
 
-void keys(ConfigFields& fields, Architecture& a) {
+void plain_bert_keys(ConfigFields& fields, Architecture& a) {
   begin_bert(fields, a);
   bert_keys(fields, a);
   fields.count("type_vocab_size", a.embedding->types);
@@ -16,7 +16,7 @@ void keys(ConfigFields& fields, Architecture& a) {
   if (fields.is_reading()) settle_bert(a);
 }
 
-void head(Architecture& a) {
+void plain_bert_head(Architecture& a) {
   switch (a.head.kind) {
     case HeadKind::sequence:
     case HeadKind::choice: a.head = labels_head(a, HeadRows::pooled); break;
@@ -28,7 +28,7 @@ void head(Architecture& a) {
   a.pooler = {.given = a.head.kind == HeadKind::none || a.head.rows == HeadRows::pooled};
 }
 
-std::vector<TensorName> names(const Architecture& a) {
+std::vector<TensorName> plain_bert_names(const Architecture& a) {
   std::vector<TensorName> out = bert_names();
   if (a.head.kind == HeadKind::masked_lm) {
     append(out, {{"cls.predictions.transform.dense", "head.dense"},
@@ -52,9 +52,9 @@ const Family kBert{.type = "bert",
                                {"BertForMultipleChoice", HeadKind::choice},
                                {"BertForPreTraining", HeadKind::masked_lm},
                                {"BertModel", HeadKind::none}},
-                   .keys = keys,
-                   .head = head,
-                   .names = names,
+                   .keys = plain_bert_keys,
+                   .head = plain_bert_head,
+                   .names = plain_bert_names,
                    .ignored = {"*position_ids"}};
 
 }  // namespace mh::detail

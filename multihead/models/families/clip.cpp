@@ -67,7 +67,7 @@ void image_keys(ConfigFields& fields, Architecture& a) {
   a.image_norm = a.encoder->block.normalisation;
 }
 
-void keys(ConfigFields& fields, Architecture& a) {
+void clip_keys(ConfigFields& fields, Architecture& a) {
   if (fields.is_reading()) a.projection_width = 512;
   ConfigFields text = fields.inside("text_config"), image = fields.inside("vision_config");
   text_keys(text, a);
@@ -76,7 +76,7 @@ void keys(ConfigFields& fields, Architecture& a) {
 }
 
 // Configs that say end 2 were written before the true one was in them: the end has the highest id.
-void head(Architecture& a) {
+void clip_head(Architecture& a) {
   a.head.kind = HeadKind::contrastive;
   a.head.rows = a.tokens.ends == std::vector<int32_t>{2} ? HeadRows::highest_id : HeadRows::first_end;
 }
@@ -93,7 +93,7 @@ std::vector<TensorName> tower_names(const std::string& file, const std::string& 
           {layer + "self_attn.out_proj", own + "self_attn.out_proj"}};
 }
 
-std::vector<TensorName> names(const Architecture& a) {
+std::vector<TensorName> clip_names(const Architecture& a) {
   const PatchEmbeddingOptions& p = *a.patches;
   std::vector<TensorName> out{
       {"text_model.embeddings.token_embedding", "embedding.tokens"},
@@ -118,9 +118,9 @@ std::vector<TensorName> names(const Architecture& a) {
 
 const Family kClip{.type = "clip",
                    .classes = {{"CLIPModel", HeadKind::contrastive, "logit_scale"}},
-                   .keys = keys,
-                   .head = head,
-                   .names = names,
+                   .keys = clip_keys,
+                   .head = clip_head,
+                   .names = clip_names,
                    .ignored = {"*position_ids"}};
 
 }  // namespace mh::detail

@@ -68,7 +68,7 @@ void distance_keys(ConfigFields& fields, Architecture& a) {
   b.positions = d;
 }
 
-void keys(ConfigFields& fields, Architecture& a) {
+void deberta_keys(ConfigFields& fields, Architecture& a) {
   begin_bert(fields, a);
   InputEmbeddingOptions& e = *a.embedding;
   if (fields.is_reading()) {
@@ -101,7 +101,7 @@ void keys(ConfigFields& fields, Architecture& a) {
   settle_bert(a);
 }
 
-void head(Architecture& a) {
+void deberta_head(Architecture& a) {
   switch (a.head.kind) {
     case HeadKind::sequence:
     case HeadKind::choice: a.head = labels_head(a, HeadRows::pooled); break;
@@ -113,7 +113,7 @@ void head(Architecture& a) {
   a.pooler.given = a.head.rows == HeadRows::pooled;
 }
 
-std::vector<TensorName> names(const Architecture& a) {
+std::vector<TensorName> deberta_names(const Architecture& a) {
   std::vector<TensorName> out = bert_names({.query = "attention.self.query_proj",
                                             .key = "attention.self.key_proj",
                                             .value = "attention.self.value_proj"});
@@ -146,9 +146,9 @@ const Family kDeberta{.type = "deberta-v2",
                                   {"DebertaV2ForQuestionAnswering", HeadKind::question, "qa_outputs.weight"},
                                   {"DebertaV2ForMultipleChoice", HeadKind::choice},
                                   {"DebertaV2Model", HeadKind::none}},
-                      .keys = keys,
-                      .head = head,
-                      .names = names,
+                      .keys = deberta_keys,
+                      .head = deberta_head,
+                      .names = deberta_names,
                       .ignored = {"*position_ids", "mask_predictions.dense.weight", "mask_predictions.dense.bias",
                                   "mask_predictions.LayerNorm.weight", "mask_predictions.LayerNorm.bias",
                                   "mask_predictions.classifier.weight", "mask_predictions.classifier.bias"}};

@@ -6,7 +6,7 @@ namespace mh::detail {
 
 namespace {
 
-void keys(ConfigFields& fields, Architecture& a) {
+void distilbert_keys(ConfigFields& fields, Architecture& a) {
   begin_bert(fields, a);
   InputEmbeddingOptions& e = *a.embedding;
   BlockOptions& b = a.encoder->block;
@@ -32,7 +32,7 @@ void keys(ConfigFields& fields, Architecture& a) {
   }
 }
 
-void head(Architecture& a) {
+void distilbert_head(Architecture& a) {
   switch (a.head.kind) {
     case HeadKind::sequence:
     case HeadKind::choice: a.head = dense_head(a, HeadRows::first, Activation::relu); break;
@@ -43,7 +43,7 @@ void head(Architecture& a) {
   }
 }
 
-std::vector<TensorName> names(const Architecture& a) {
+std::vector<TensorName> distilbert_names(const Architecture& a) {
   std::vector<TensorName> out = bert_names({.layer = "transformer.layer.{}.",
                                             .query = "attention.q_lin",
                                             .key = "attention.k_lin",
@@ -76,9 +76,9 @@ const Family kDistilbert{
                 {"DistilBertForQuestionAnswering", HeadKind::question, "qa_outputs.weight"},
                 {"DistilBertForMultipleChoice", HeadKind::choice},
                 {"DistilBertModel", HeadKind::none}},
-    .keys = keys,
-    .head = head,
-    .names = names,
+    .keys = distilbert_keys,
+    .head = distilbert_head,
+    .names = distilbert_names,
     .ignored = {"*position_ids"}};
 
 }  // namespace mh::detail

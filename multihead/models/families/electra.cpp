@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kDetector = "ElectraForPreTraining";
 
-void keys(ConfigFields& fields, Architecture& a) {
+void electra_keys(ConfigFields& fields, Architecture& a) {
   begin_bert(fields, a);
   if (fields.is_reading()) {
     a.embedding->width = 128;
@@ -25,7 +25,7 @@ void keys(ConfigFields& fields, Architecture& a) {
   if (fields.is_reading()) settle_bert(a);
 }
 
-void head(Architecture& a) {
+void electra_head(Architecture& a) {
   switch (a.head.kind) {
     case HeadKind::sequence: a.head = dense_head(a, HeadRows::first, Activation::gelu); break;
     case HeadKind::token:
@@ -43,7 +43,7 @@ void head(Architecture& a) {
   }
 }
 
-std::vector<TensorName> names(const Architecture& a) {
+std::vector<TensorName> electra_names(const Architecture& a) {
   std::vector<TensorName> out = bert_names();
   append(out, {{"embeddings_project", "embedding.projection"}});
   switch (a.head.kind) {
@@ -73,9 +73,9 @@ const Family kElectra{
                 {"ElectraForQuestionAnswering", HeadKind::question, "qa_outputs.weight"},
                 {kDetector, HeadKind::token},
                 {"ElectraModel", HeadKind::none}},
-    .keys = keys,
-    .head = head,
-    .names = names,
+    .keys = electra_keys,
+    .head = electra_head,
+    .names = electra_names,
     .ignored = {"*position_ids"}};
 
 }  // namespace mh::detail

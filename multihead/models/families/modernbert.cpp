@@ -50,7 +50,7 @@ std::vector<std::string> layer_types(ConfigFields& fields, const StackOptions& s
   return types;
 }
 
-void keys(ConfigFields& fields, Architecture& a) {
+void modernbert_keys(ConfigFields& fields, Architecture& a) {
   begin_bert(fields, a);
   InputEmbeddingOptions& e = *a.embedding;
   StackOptions& stack = *a.encoder;
@@ -123,7 +123,7 @@ void keys(ConfigFields& fields, Architecture& a) {
 }
 
 // Every head is dense, activation and norm before what it gives.
-void head(Architecture& a) {
+void modernbert_head(Architecture& a) {
   if (a.head.kind == HeadKind::none) return;
   HeadPlan plan = a.head.kind == HeadKind::masked_lm ? masked_head(a, a.head.activation)
                                                      : dense_head(a, a.head.rows, a.head.activation);
@@ -133,7 +133,7 @@ void head(Architecture& a) {
   a.head = plan;
 }
 
-std::vector<TensorName> names(const Architecture& a) {
+std::vector<TensorName> modernbert_names(const Architecture& a) {
   const std::string layer = "layers.{}.", ours = "encoder.layers.{}.";
   const auto part = [](int n, int of) { return TensorLayout{.part = n, .parts = of}; };
   return {{"embeddings.tok_embeddings", "embedding.tokens"},
@@ -162,9 +162,9 @@ const Family kModernbert{.type = "modernbert",
                                      {"ModernBertForTokenClassification", HeadKind::token},
                                      {"ModernBertForQuestionAnswering", HeadKind::question},
                                      {"ModernBertModel", HeadKind::none}},
-                         .keys = keys,
-                         .head = head,
-                         .names = names,
+                         .keys = modernbert_keys,
+                         .head = modernbert_head,
+                         .names = modernbert_names,
                          .ignored = {"*rotary_emb.inv_freq"}};
 
 }  // namespace mh::detail

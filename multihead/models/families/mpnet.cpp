@@ -6,7 +6,7 @@ namespace mh::detail {
 
 namespace {
 
-void keys(ConfigFields& fields, Architecture& a) {
+void mpnet_keys(ConfigFields& fields, Architecture& a) {
   begin_bert(fields, a);
   T5Buckets t5;
   if (fields.is_reading()) {
@@ -23,7 +23,7 @@ void keys(ConfigFields& fields, Architecture& a) {
   if (fields.is_reading()) settle_bert(a);
 }
 
-std::vector<TensorName> names(const Architecture& a) {
+std::vector<TensorName> mpnet_names(const Architecture& a) {
   std::vector<TensorName> out = bert_names({.query = "attention.attn.q",
                                             .key = "attention.attn.k",
                                             .value = "attention.attn.v",
@@ -44,9 +44,9 @@ const Family kMpnet{.type = "mpnet",
                                 {"MPNetForQuestionAnswering", HeadKind::question, "qa_outputs.weight"},
                                 {"MPNetForMultipleChoice", HeadKind::choice},
                                 {"MPNetModel", HeadKind::none}},
-                    .keys = keys,
+                    .keys = mpnet_keys,
                     .head = roberta_head,
-                    .names = names,
+                    .names = mpnet_names,
                     .ignored = {"*position_ids"}};
 
 }  // namespace mh::detail

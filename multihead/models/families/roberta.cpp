@@ -41,7 +41,7 @@ std::vector<TensorName> roberta_head_names(const Architecture& a) {
 
 namespace {
 
-void keys(ConfigFields& fields, Architecture& a) {
+void roberta_keys(ConfigFields& fields, Architecture& a) {
   begin_bert(fields, a);
   if (fields.is_reading()) a.embedding->vocabulary = 50265;
   bert_keys(fields, a);
@@ -53,7 +53,7 @@ void keys(ConfigFields& fields, Architecture& a) {
   if (fields.is_reading()) settle_bert(a);
 }
 
-std::vector<TensorName> names(const Architecture& a) {
+std::vector<TensorName> roberta_names(const Architecture& a) {
   std::vector<TensorName> out = bert_names();
   append(out, roberta_head_names(a));
   return out;
@@ -63,9 +63,9 @@ Family named(std::string_view type, std::vector<HeadClass> classes) {
   return {.type = type,
           .prefixes = {"roberta."},
           .classes = std::move(classes),
-          .keys = keys,
+          .keys = roberta_keys,
           .head = roberta_head,
-          .names = names,
+          .names = roberta_names,
           .ignored = {"*position_ids"}};
 }
 

@@ -49,7 +49,7 @@ void vision_keys(ConfigFields& fields, Architecture& a, int64_t extra) {
 void vit_keys(ConfigFields& fields, Architecture& a) { vision_keys(fields, a, 1); }
 void deit_keys(ConfigFields& fields, Architecture& a) { vision_keys(fields, a, 2); }
 
-void head(Architecture& a) {
+void vit_head(Architecture& a) {
   const bool distilled = a.model_class == "DeiTForImageClassificationWithTeacher";
   a.pooler.given = a.head.kind == HeadKind::none;
   if (a.head.kind == HeadKind::none) return;
@@ -57,7 +57,7 @@ void head(Architecture& a) {
   a.head.distilled = distilled ? 1 : 0;
 }
 
-std::vector<TensorName> names(const Architecture& a) {
+std::vector<TensorName> vit_names(const Architecture& a) {
   std::vector<TensorName> out = bert_names({.query = "attention.attention.query",
                                             .key = "attention.attention.key",
                                             .value = "attention.attention.value",
@@ -88,8 +88,8 @@ const Family kVit{.type = "vit",
                   .classes = {{"ViTForImageClassification", HeadKind::image, "classifier.weight"},
                               {"ViTModel", HeadKind::none}},
                   .keys = vit_keys,
-                  .head = head,
-                  .names = names,
+                  .head = vit_head,
+                  .names = vit_names,
                   .ignored = {"embeddings.mask_token"}};
 const Family kDeit{.type = "deit",
                    .prefixes = {"deit."},
@@ -97,8 +97,8 @@ const Family kDeit{.type = "deit",
                                {"DeiTForImageClassificationWithTeacher", HeadKind::image, "cls_classifier.weight"},
                                {"DeiTModel", HeadKind::none}},
                    .keys = deit_keys,
-                   .head = head,
-                   .names = names,
+                   .head = vit_head,
+                   .names = vit_names,
                    .ignored = {"embeddings.mask_token"}};
 
 }  // namespace mh::detail
