@@ -30,7 +30,10 @@ namespace {
 
 constexpr const char* kGenerateEnd =
     "MODEL is the folder of a model that continues text: one that 'multihead train' made with task.kind =\n"
-    "\"language_model\". The text behind --prompt is written token by token, as it is chosen. Without --prompt every line\n"
+    "\"language_model\", or a Hugging Face folder (GPT-2, Llama, Qwen, GPT-NeoX; T5, BART and their kin, which write "
+    "a\n"
+    "text of its own), whose generation_config.json is followed where no flag says otherwise. The text behind --prompt "
+    "is written token by token, as it is chosen. Without --prompt every line\n"
     "of stdin is a prompt, and every line out is a prompt with the text behind it, line breaks as spaces; a line that\n"
     "cannot be continued is skipped: empty on stdout, said on stderr. With --json each line out is an object:\n"
     "\n"
@@ -41,10 +44,12 @@ constexpr const char* kGenerateEnd =
     "  ended   whether the model ended the text; else it was cut at the longest length\n"
     "  score   log p of the tokens\n"
     "\n"
-    "A model of our own draws every token with its own probabilities; --temperature, --top-k, --top-p and --min-p shape\n"
+    "A model of our own draws every token with its own probabilities; --temperature, --top-k, --top-p and --min-p "
+    "shape\n"
     "them, in this order. The same seed gives the same text. Worked example:\n"
     "\n"
-    "  printf '[model]\\nwidth = 64\\n[task]\\nkind = \"language_model\"\\n[data]\\ntrain = \"README.md\"\\n[train]\\noutput = "
+    "  printf '[model]\\nwidth = 64\\n[task]\\nkind = \"language_model\"\\n[data]\\ntrain = "
+    "\"README.md\"\\n[train]\\noutput = "
     "\"lm\"\\nsteps = 300\\n' > lm.toml\n"
     "  multihead train lm.toml\n"
     "  multihead generate lm -p 'The model' -n 40 --seed 1\n"
@@ -104,14 +109,13 @@ GenerationConfig settled(const GenerateChoice& choice, GenerationConfig how) {
   return how;
 }
 
-std::string shown(const GenerateChoice& choice, const std::string& prompt, const Continuation& written, int64_t line) {
-  if (!choice.json) return one_line(prompt + written.text) + "\n";
-  const nlohmann::ordered_json out{{"line", line},
-                                   {"prompt", prompt},
-                                   {"text", written.text},
-                                   {"tokens", written.token_scores.size()},
-                                   {"ended", written.ended},
-                                   {"score", written.score}};
+// `before`: whether the prompt is the beginning of the text.
+std::string shown(const GenerateChoice& choice, bool before, const std::string& prompt, const Continuation& written,
+                  int64_t line) {
+  if (!choice.json) return one_line((before ? prompt : "") + written.text) + "\n";
+  const nlohmann::ordered_json out{{"line", line},           {"prompt", prompt},
+                                   {"text", written.text},   {"tokens", written.token_scores.size()},
+                                   {"ended", written.ended}, {"score", written.score}};
   return out.dump() + "\n";
 }
 
@@ -162,7 +166,7 @@ class Round {
       for (size_t i = 0; i < asked.size(); ++i) {
         const Continuation& best = written[i].front();
         tally_.tokens += static_cast<int64_t>(best.token_scores.size());
-        output.put(asked[i], shown(choice_, prompts[i], best, number(asked[i])));
+        output.put(asked[i], shown(choice_, generator_.continues(), prompts[i], best, number(asked[i])));
       }
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::invalid_argument) throw;
@@ -190,7 +194,7 @@ void continue_prompt(const GenerateChoice& choice, const TextGenerator& generato
   const bool streams = !choice.json && (how.sample || how.search.beam == 1);
   bool began = false;
   const auto begin = [&] {
-    if (!began) print(*choice.prompt);
+    if (!began && generator.continues()) print(*choice.prompt);
     began = true;
   };
   OnText on_text;
@@ -201,7 +205,7 @@ void continue_prompt(const GenerateChoice& choice, const TextGenerator& generato
     };
   const Continuation written = generator.write({*choice.prompt}, how, on_text).front().front();
   if (choice.json) {
-    print(shown(choice, *choice.prompt, written, 1));
+    print(shown(choice, generator.continues(), *choice.prompt, written, 1));
   } else {
     begin();
     print(streams ? "\n" : written.text + "\n");

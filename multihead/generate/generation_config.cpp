@@ -102,13 +102,14 @@ WritingRules rules_of(const Keys& keys) {
                      .ends = keys.ids("eos_token_id")};
   const Ids forced = keys.ids("forced_bos_token_id");
   if (!forced.empty()) rules.forced_begin = forced.front();
+  rules.min_length = keys.count("min_new_tokens").value_or(0);
   const std::optional<int64_t> written = keys.count("max_new_tokens", 1), text = keys.count("max_length", 1);
   if (written || !text) {
     rules.max_length = written.value_or(kDefaultWritten);
+    rules.min_length = std::min(rules.min_length, rules.max_length);
   } else {
     rules.max_text = *text;
   }
-  rules.min_length = keys.count("min_new_tokens").value_or(0);
   if (rules.min_length == 0) rules.min_text = keys.count("min_length").value_or(0);
   return rules;
 }

@@ -22,6 +22,7 @@ class Generator {
     int32_t end = 0;               // the token that ends a text; -1: none does
     // Whether WritingRules::length_factor and length_offset bound what is written, as they do a translation.
     bool prompt_bounds_length = false;
+    int64_t prompt_vocabulary = 0;  // of the tokens of a prompt; 0: the same
   };
 
   // What is kept between steps: a number of hypotheses for every prompt, one at first.

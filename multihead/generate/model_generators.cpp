@@ -1,22 +1,12 @@
 // How prompts are handed to the two kinds of model.
 #include "multihead/generate/model_generators.h"
 
+#include "multihead/generate/kept_attention.h"
+
 namespace mh {
 
-namespace {
-
-struct KeptAttention : Generator::State {
-  explicit KeptAttention(AttentionState&& kept) : attention(std::move(kept)) {}
-  void choose(const std::vector<int32_t>& parents, const std::vector<int64_t>& counts) override {
-    attention.choose(parents, counts);
-  }
-  int64_t hypotheses() const override { return attention.hypotheses(); }
-  AttentionState attention;
-};
-
-AttentionState& attention_of(Generator::State& state) { return static_cast<KeptAttention&>(state).attention; }
-
-}  // namespace
+using detail::attention_of;
+using detail::KeptAttention;
 
 Generator::Limits TransformerGenerator::limits() const {
   const TransformerConfig& c = model_.config();
@@ -57,17 +47,11 @@ std::vector<int32_t> DecoderOnlyGenerator::prefix(const std::vector<int32_t>& pr
 
 // All of a prompt but its last token, which the first step is given.
 std::unique_ptr<Generator::State> DecoderOnlyGenerator::begin(const Prompts& prompts, int64_t room, Pass& pass) const {
-  Prompts read;
-  std::vector<int32_t> last;
-  for (const auto& prompt : prompts) {
-    std::vector<int32_t> all = prefix(prompt);
-    check(!all.empty(), "begin: a prompt is empty; expected a token, or a model that begins with one");
-    last.push_back(all.back());
-    all.pop_back();
-    read.push_back(std::move(all));
-  }
-  auto state = std::make_unique<KeptAttention>(model_.begin(token_batch(read), room, pass));
-  state->first = std::move(last);
+  Prompts all;
+  for (const auto& prompt : prompts) all.push_back(prefix(prompt));
+  detail::BegunPrompts begun = detail::begun(all);
+  auto state = std::make_unique<KeptAttention>(model_.begin(token_batch(begun.read), room, pass));
+  state->first = std::move(begun.last);
   return state;
 }
 

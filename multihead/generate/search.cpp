@@ -24,9 +24,10 @@ void check_sources(const char* op, const Generator::Limits& limits, const Source
           "{}: source {} has {} tokens; expected at most {}, the model's length without special tokens", op, n, length,
           limits.most);
     check(length >= limits.fewest, "{}: source {} has {} tokens; expected {} or more", op, n, length, limits.fewest);
+    const int64_t vocabulary = limits.prompt_vocabulary > 0 ? limits.prompt_vocabulary : limits.vocabulary;
     for (const int32_t id : sources[n])
-      check(id >= 0 && id < limits.vocabulary, "{}: source {} holds the token {}; expected 0 to {}", op, n, id,
-            limits.vocabulary - 1);
+      check(id >= 0 && id < vocabulary, "{}: source {} holds the token {}; expected 0 to {}", op, n, id,
+            vocabulary - 1);
   }
 }
 

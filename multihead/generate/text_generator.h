@@ -24,8 +24,9 @@ using OnText = std::function<void(size_t prompt, std::string_view text)>;
 // Copies share the model; every method may be called from many threads at once. Text is UTF-8.
 class TextGenerator {
  public:
-  // A language model of our own (model.safetensors and tokenizer.json). `compute`: the type of the products, f32 or
-  // bf16. Throws: io, invalid_argument, unsupported; a sentence that names the file.
+  // A language model of our own (model.safetensors and tokenizer.json), or a Hugging Face folder with a tokenizer.json
+  // whose model continues text or writes one text from another. `compute`: the type of the products, f32 or bf16.
+  // Throws: io, invalid_argument, unsupported; a sentence that names the file.
   static TextGenerator load(const std::string& folder, DType compute = DType::f32);
 
   // How the folder wants it to write: its generation_config.json; our own models sample, with their own probabilities,
@@ -37,6 +38,8 @@ class TextGenerator {
   // `how` asks for a beam or for several samples.
   std::vector<std::vector<Continuation>> write(const std::vector<std::string>& prompts, const GenerationConfig& how,
                                                const OnText& on_text = {}) const;
+  // Whether the prompt is the beginning of the text; else, as with T5, what is written stands alone.
+  bool continues() const;
   // One prompt, as the folder wants it.
   std::string operator()(const std::string& prompt) const;
 

@@ -14,7 +14,7 @@ constexpr size_t kMostWaiting = 16;  // tokens that may wait for the rest of a c
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // what some decoders write for bytes they cannot read
 
-bool is_unfinished(const std::string& text) {
+bool is_unfinished(std::string_view text) {
   const auto fault = utf8_error(text);
   return (fault && text.size() - *fault < 4) || text.ends_with(kReplacement);
 }
@@ -27,9 +27,13 @@ TextStream::TextStream(const Tokenizer& tokenizer, const std::vector<int32_t>& p
       passed_on_(window_.size()),
       passed_(tokenizer.decode(window_)) {}
 
-std::string TextStream::take(const std::string& text) {
-  const auto [old, fresh] = std::mismatch(passed_.begin(), passed_.end(), text.begin(), text.end());
-  const std::string out = whole_utf8({fresh, text.end()});
+std::string_view TextStream::fresh(std::string_view text) const {
+  const auto [old, first] = std::mismatch(passed_.begin(), passed_.end(), text.begin(), text.end());
+  return {first, text.end()};
+}
+
+std::string TextStream::take(std::string_view text) {
+  std::string out = whole_utf8(fresh(text));
   window_.erase(window_.begin(), window_.begin() + static_cast<std::ptrdiff_t>(passed_on_));
   passed_on_ = window_.size();
   passed_ = tokenizer_.decode(window_);
@@ -40,7 +44,7 @@ std::string TextStream::add(int32_t id) {
   window_.push_back(id);
   const std::string text = tokenizer_.decode(window_);
   if (text.size() <= passed_.size()) return "";
-  if (is_unfinished(text) && window_.size() - passed_on_ < kMostWaiting) return "";
+  if (is_unfinished(fresh(text)) && window_.size() - passed_on_ < kMostWaiting) return "";
   return take(text);
 }
 

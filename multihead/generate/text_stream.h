@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "multihead/text/tokenizer.h"
@@ -23,7 +24,8 @@ class TextStream {
   std::string rest();
 
  private:
-  std::string take(const std::string& text);
+  std::string_view fresh(std::string_view text) const;  // what is not passed on yet
+  std::string take(std::string_view text);
   const Tokenizer& tokenizer_;
   std::vector<int32_t> window_;
   size_t passed_on_;      // tokens of the window

@@ -96,6 +96,7 @@ Tensor parameter_of(const Tensor& view, const TensorLayout& layout) {
     for (int axis = 2; axis < view.rank(); ++axis) sizes.push_back(view.size(axis));
     return view.reshape(Shape(sizes));
   }
+  if (layout.one_row) return view.reshape({view.count()});
   if (layout.shape.empty()) return view;
   if (view.rank() == 1) return view.reshape({1, view.size(0)});
   // Leading axes of 1 are the file's; trailing ones belong to one row.
@@ -186,6 +187,7 @@ NamedTensors TensorNames::store(const NamedTensors& ours, bool prefixed) const {
     if (place == found.end()) fail(ErrorKind::internal, "tensors: {} has no row in the family's table", name);
     const TensorLayout& layout = place->row->layout;
     Shape shape = layout.shape.empty() ? value.shape() : shape_of(layout.shape);
+    if (layout.one_row) shape = Shape{1, value.count()};
     if (layout.parts > 1) shape[0] *= layout.parts;
     if (layout.transposed && shape.rank() == 2) std::swap(shape[0], shape[1]);
     const auto [at, added] = out.emplace(file, Tensor());

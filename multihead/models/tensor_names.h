@@ -13,11 +13,12 @@ namespace mh {
 
 // How a parameter lies in the file's tensor.
 struct TensorLayout {
-  bool transposed = false;         // matrices are (in, out)
-  int part = 0, parts = 1;         // of so many equal parts below each other (after transposing), this one
-  int64_t heads = 0;               // above 0: the parts of each head stand together, (heads, parts, width, …)
-  std::vector<int64_t> shape{};    // of the file's tensor, where its elements have another shape there
-  bool exact = false;              // the names are whole: no ".weight" or ".bias" follows
+  bool transposed = false;       // matrices are (in, out)
+  int part = 0, parts = 1;       // of so many equal parts below each other (after transposing), this one
+  int64_t heads = 0;             // above 0: the parts of each head stand together, (heads, parts, width, …)
+  std::vector<int64_t> shape{};  // of the file's tensor, where its elements have another shape there
+  bool exact = false;            // the names are whole: no ".weight" or ".bias" follows
+  bool one_row = false;          // a vector that lies in the file as a matrix of one row
 };
 
 // One module's tensors: `file`.weight ↔ `ours`.weight, .bias likewise. "{}" stands for a layer's number.

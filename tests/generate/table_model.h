@@ -28,7 +28,7 @@ class TableModel : public Generator {
                  static_cast<uint32_t>(token) * 83492791U;
     h = (h ^ h >> 13) * 0x5BD1E995U;
     h ^= h >> 15;
-    return static_cast<float>(h % 8192) / 2048;
+    return static_cast<float>(h & 0xFFFFFFU) / 4194304;
   }
 
   Limits limits() const override { return {.vocabulary = kVocabulary, .fewest = 1, .most = 30, .end = -1}; }

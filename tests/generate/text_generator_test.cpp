@@ -76,7 +76,7 @@ TEST_F(TextGenerators, StreamsEveryTextAsItIsWritten) {
       std::string all;
       for (const std::string& piece : heard[n]) all += piece;
       EXPECT_EQ(all, written[n][0].text);
-      EXPECT_GT(heard[n].size(), 3U);
+      if (all.size() > 20) EXPECT_GT(heard[n].size(), 3U);
     }
   }
 }

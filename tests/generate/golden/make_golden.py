@@ -25,7 +25,7 @@ def logit(before, last, token):
     h = (before * 73856093 ^ last * 19349663 ^ token * 83492791) & 0xFFFFFFFF
     h = (h ^ h >> 13) * 0x5BD1E995 & 0xFFFFFFFF
     h ^= h >> 15
-    return (h % 8192) / 2048
+    return (h & 0xFFFFFF) / 4194304
 
 
 TABLE = torch.tensor(
