@@ -35,6 +35,7 @@
 #include "multihead/io/safetensors.h"
 #include "multihead/io/checkpoint.h"
 #include "multihead/text/tokenizer.h"
+#include "multihead/text/train_words.h"
 #include "multihead/metrics/bleu.h"
 #include "multihead/metrics/chrf.h"
 #include "multihead/nn/params.h"

@@ -1,35 +1,28 @@
 // The handle others hold: checks, files, and the doors to the state behind it.
 #include "multihead/text/tokenizer.h"
 
+#include <filesystem>
+
 #include "multihead/base/error.h"
 #include "multihead/base/printable.h"
 #include "multihead/io/durable_file.h"
-#include "multihead/io/file_bytes.h"
 #include "multihead/text/assemble.h"
+#include "multihead/text/legacy/folder.h"
 #include "multihead/text/tokenizer_state.h"
 #include "multihead/text/unicode/code_set.h"
 
 namespace mh {
-namespace {
-
-constexpr size_t kLargestFile = size_t{1} << 30;
-
-std::string read_file(const std::string& path) {
-  const detail::FileBytes file = detail::map_file(path);
-  check(file.bytes.size() <= kLargestFile, "tokenizer {} is larger than 1 GiB; expected a tokenizer.json",
-        printable_path(path));
-  return {reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()};
-}
-
-}  // namespace
-
 const detail::TokenizerState& Tokenizer::state(std::string_view op) const {
   check(state_ != nullptr, "{}: this tokenizer is empty; expected one that was loaded or trained", op);
   return *state_;
 }
 
 Tokenizer Tokenizer::load(const std::string& path) {
-  return parse(read_file(path), fmt::format("tokenizer {}", printable_path(path)));
+  std::error_code ignored;
+  const std::string json = std::filesystem::is_directory(path, ignored)               ? detail::folder_as_json(path)
+                           : path.ends_with(".model") || path.ends_with(".spm") ? detail::piece_file_as_json(path)
+                                                                                     : detail::read_tokenizer_file(path);
+  return parse(json, fmt::format("tokenizer {}", printable_path(path)));
 }
 
 Tokenizer Tokenizer::parse(std::string_view json, const std::string& name) {

@@ -44,9 +44,9 @@ void count_in_code_points(Encoded& encoded, std::string_view text, int8_t sequen
 
 // A tokenizer that never changes: copies share it, and every method may be called from many threads at once.
 //
-// A file with the model WordPiece, Unigram or WordLevel goes step by step through the normalisers, splitters and
-// decoders that it names, with the ids of Hugging Face's `tokenizers`; docs/tokenizers.md lists them. What is not
-// well-formed UTF-8 counts as U+FFFD there. The rest of this comment is about byte-level BPE.
+// A file goes step by step through the normalisers, splitters and decoders that it names, with the ids of Hugging Face's
+// `tokenizers`; docs/tokenizers.md lists them. What is not well-formed UTF-8 counts as U+FFFD there. The rest of this
+// comment is about byte-level BPE as train_bpe makes it, which needs no such steps.
 //
 // How text becomes ids, as in GPT-2 and in Hugging Face's `ByteLevel`:
 //   1. normalise (none, NFC or NFKC), then lower-case, if so trained;
@@ -69,11 +69,11 @@ class Tokenizer {
  public:
   Tokenizer() = default;  // holds none: every method but operator bool throws
 
-  // A `tokenizer.json` of Hugging Face's format. What would change ids and is not done here is refused by name: with
-  // byte-level BPE also truncation, padding, templates and added tokens that are not special. The lengths that a file
-  // with another model asks for are not applied: they are the caller's (EncodeOptions). Throws: io where the file
-  // cannot be read; invalid_argument where it is no such file or contradicts itself; unsupported where it asks for what
-  // is not done here.
+  // A `tokenizer.json` of Hugging Face's format, a folder that holds one or the files of an older format
+  // (docs/tokenizers.md), or a SentencePiece model (.model, .spm). What would change ids and is not done here is refused
+  // by name. The lengths that a file asks for are not applied: they are the caller's (EncodeOptions). Throws: io where
+  // the file cannot be read; invalid_argument where it is no such file or contradicts itself; unsupported where it asks
+  // for what is not done here.
   static Tokenizer load(const std::string& path);
   static Tokenizer parse(std::string_view json, const std::string& name);  // `name` stands in the errors
 

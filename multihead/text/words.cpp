@@ -1,14 +1,12 @@
-// The cutting of text into words by one table of character classes, made once from ICU's properties.
+// The cutting of text into words by one table of character classes.
 #include "multihead/text/words.h"
 
-#include <unicode/uchar.h>
-#include <unicode/uset.h>
 #include <unicode/utf8.h>
 
 #include <cstdint>
 #include <vector>
 
-#include "multihead/base/error.h"
+#include "multihead/text/pattern/code_ranges.h"
 
 namespace mh::detail {
 namespace {
@@ -20,17 +18,9 @@ enum class Class : uint8_t { other, letter, number, space };
 class Classes {
  public:
   Classes() {
-    u_enumCharTypes(
-        [](const void* self, UChar32 begin, UChar32 end, UCharCategory type) -> UBool {
-          const uint32_t mask = U_MASK(type);
-          auto* classes = static_cast<Classes*>(const_cast<void*>(self));
-          if (mask & U_GC_L_MASK) classes->fill(begin, end, Class::letter);
-          if (mask & U_GC_N_MASK) classes->fill(begin, end, Class::number);
-          return true;
-        },
-        this);
-    for (UChar32 c = 0; c <= 0xffff; ++c)
-      if (u_hasBinaryProperty(c, UCHAR_WHITE_SPACE)) fill(c, c + 1, Class::space);
+    fill(property_ranges("L").value(), Class::letter);
+    fill(property_ranges("N").value(), Class::number);
+    fill(white_space_ranges(), Class::space);
   }
 
   Class operator[](UChar32 c) const {
@@ -38,10 +28,10 @@ class Classes {
   }
 
  private:
-  void fill(UChar32 begin, UChar32 end, Class value) {
-    const auto last = static_cast<size_t>(end);
-    if (table_.size() < last) table_.resize(last, Class::other);
-    for (auto c = static_cast<size_t>(begin); c < last; ++c) table_[c] = value;
+  void fill(const CodeRanges& ranges, Class value) {
+    if (table_.size() <= ranges.back().last) table_.resize(size_t{ranges.back().last} + 1, Class::other);
+    for (const CodeRange& range : ranges)
+      for (size_t c = range.first; c <= range.last; ++c) table_[c] = value;
   }
 
   std::vector<Class> table_;

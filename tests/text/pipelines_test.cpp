@@ -95,9 +95,9 @@ TEST(Pipelines, WhatIsNotSupportedIsNamed) {
   };
   EXPECT_EQ(refusal("/normalizer", nullptr), "");
   for (const char* part : {"/normalizer", "/pre_tokenizer", "/post_processor", "/decoder", "/model"})
-    EXPECT_NE(refusal(part, {{"type", "Precompiled"}}).find("\"Precompiled\" is not supported"), std::string::npos);
-  const json regex = {{"type", "Replace"}, {"pattern", {{"Regex", " {2,}"}}}, {"content", " "}};
-  EXPECT_NE(refusal("/normalizer", regex).find("regular expressions"), std::string::npos);
+    EXPECT_NE(refusal(part, {{"type", "Surprise"}}).find("\"Surprise\" is not supported"), std::string::npos);
+  const json regex = {{"type", "Replace"}, {"pattern", {{"Regex", "^ {2,}"}}}, {"content", " "}};
+  EXPECT_NE(refusal("/normalizer", regex).find("\"^\" in the pattern"), std::string::npos);
   EXPECT_NE(refusal("/normalizer/surprise", 1).find("\"surprise\" is unknown"), std::string::npos);
   EXPECT_NE(refusal("/model/vocab/a", 100000).find("has the id 100000"), std::string::npos);
   EXPECT_NE(refusal("/added_tokens/0/content", "").find("is empty"), std::string::npos);

@@ -10,6 +10,7 @@
 #include "multihead/text/pipeline/byte_alphabet.h"
 #include "multihead/text/pipeline/metaspace.h"
 #include "multihead/text/pipeline/read_parts.h"
+#include "multihead/text/pipeline/searched.h"
 #include "multihead/text/unicode/code_set.h"
 #include "multihead/text/unicode/utf8.h"
 
@@ -112,10 +113,11 @@ struct StripDecode {
 };
 
 struct ReplaceDecode {
-  std::string what, with;
+  Searched what;
+  std::string with;
 
   void operator()(Tokens& tokens) const {
-    for (std::string& token : tokens) token = replace_all(token, what, with);
+    for (std::string& token : tokens) token = what.replaced(token, with);
   }
 };
 
@@ -184,7 +186,7 @@ void read_decoders(const JsonElement& element, const std::string& where, std::ve
     out.push_back(read_strip(element, where));
   } else if (type == "Replace") {
     const JsonFields fields(element, where, {"type", "pattern", "content"});
-    out.push_back(ReplaceDecode{read_literal(fields), std::string(fields.string("content"))});
+    out.push_back(ReplaceDecode{Searched(fields), std::string(fields.string("content"))});
   } else if (type == "CTC") {
     out.push_back(read_ctc(element, where));
   } else if (type == "BPEDecoder") {

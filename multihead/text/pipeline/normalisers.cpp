@@ -2,7 +2,10 @@
 #include "multihead/text/pipeline/normalisers.h"
 
 #include "multihead/base/error.h"
+#include "multihead/text/pipeline/byte_alphabet.h"
+#include "multihead/text/pipeline/precompiled.h"
 #include "multihead/text/pipeline/read_parts.h"
+#include "multihead/text/pipeline/searched.h"
 #include "multihead/text/unicode/code_set.h"
 #include "multihead/text/unicode/forms.h"
 
@@ -46,6 +49,17 @@ void clean_for_translation(Aligned& text) {
   });
 }
 
+// Each byte as one of the 256 characters.
+void spell_bytes_of(Aligned& text) {
+  std::vector<Changed> out;
+  out.reserve(text.text.size());
+  for (const char byte : text.text) {
+    size_t at = 0;
+    out.push_back({next_character(byte_characters()[static_cast<uint8_t>(byte)], at), U8_IS_TRAIL(byte) ? 1 : 0});
+  }
+  set_characters(text, out);
+}
+
 struct StripSpace {
   bool left, right;
 
@@ -65,12 +79,12 @@ struct StripSpace {
 };
 
 struct ReplaceText {
-  std::string what, with;
+  Searched what;
+  std::string with;
 
   void operator()(Aligned& piece) const {
     std::vector<Match> matches;
-    for (size_t at = piece.text.find(what); at != std::string::npos; at = piece.text.find(what, at + what.size()))
-      matches.push_back({at, at + what.size()});
+    what.each_match(piece.text, [&](size_t begin, size_t end) { matches.push_back({begin, end}); });
     replace_matches(piece, matches, with);
   }
 };
@@ -86,7 +100,7 @@ NormaliseStep read_bert(const JsonElement& element, const std::string& where) {
 
 ReplaceText read_replace_text(const JsonElement& element, const std::string& where) {
   const JsonFields fields(element, where, {"type", "pattern", "content"});
-  return {read_literal(fields), std::string(fields.string("content"))};
+  return {Searched(fields), std::string(fields.string("content"))};
 }
 
 NormaliseStep read_form(std::string_view type) {
@@ -118,6 +132,12 @@ void read_normalisers(const JsonElement& element, const std::string& where, std:
     out.push_back(StripSpace{fields.flag("strip_left", true), fields.flag("strip_right", true)});
   } else if (type == "Replace") {
     out.push_back(read_replace_text(element, where));
+  } else if (type == "Precompiled") {
+    const std::string_view map = JsonFields(element, where, {"type", "precompiled_charsmap"}).string("precompiled_charsmap");
+    out.push_back(precompiled_normaliser(from_base64(map, where), where));
+  } else if (type == "ByteLevel") {
+    JsonFields(element, where, {"type"});
+    out.push_back(spell_bytes_of);
   } else if (type == "Prepend") {
     const std::string what(JsonFields(element, where, {"type", "prepend"}).string("prepend"));
     out.push_back([what](Aligned& text) { prepend(text, what); });
@@ -126,8 +146,8 @@ void read_normalisers(const JsonElement& element, const std::string& where, std:
     out.push_back(read_plain(element, type, where));
   } else {
     refuse_part(where, type,
-                "BertNormalizer, NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Replace, Prepend, Nmt or "
-                "Sequence");
+                "BertNormalizer, NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Replace, Prepend, Nmt, "
+                "Precompiled, ByteLevel or Sequence");
   }
 }
 

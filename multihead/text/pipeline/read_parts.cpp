@@ -10,15 +10,6 @@ void refuse_part(const std::string& where, std::string_view type, std::string_vi
   fail(ErrorKind::unsupported, "{}: {} is not supported; expected {}", where, in_quotes(type), expected);
 }
 
-std::string read_literal(const JsonFields& fields) {
-  const std::string where = fields.where() + ": pattern";
-  const JsonFields pattern(fields.element("pattern"), where, {"String", "Regex"});
-  if (pattern.find("Regex")) refuse_part(where, pattern.string("Regex"), "a String: regular expressions are not done");
-  const std::string_view literal = pattern.string("String");
-  check(!literal.empty(), "{}: the string is empty; expected at least one character", where);
-  return std::string(literal);
-}
-
 std::string read_character(const JsonFields& fields, std::string_view name) {
   const std::string_view text = fields.string(name);
   size_t end = 0;

@@ -12,10 +12,6 @@ namespace mh::detail {
 // Throws: unsupported, "where: "type" is not supported; expected ...".
 [[noreturn]] void refuse_part(const std::string& where, std::string_view type, std::string_view expected);
 
-// The field "pattern" as a string that is looked for as it stands: {"String": "..."}. Throws: unsupported for a regular
-// expression, invalid_argument for anything else and for an empty string.
-std::string read_literal(const JsonFields& fields);
-
 // The field `name`, which must be one character.
 std::string read_character(const JsonFields& fields, std::string_view name);
 

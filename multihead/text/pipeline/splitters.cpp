@@ -8,6 +8,7 @@
 #include "multihead/text/pipeline/cut.h"
 #include "multihead/text/pipeline/metaspace.h"
 #include "multihead/text/pipeline/read_parts.h"
+#include "multihead/text/pipeline/searched.h"
 
 namespace mh::detail {
 namespace {
@@ -96,10 +97,16 @@ SplitStep read_split(const JsonElement& element, const std::string& where) {
   const JsonFields fields(element, where, {"type", "pattern", "behavior", "invert"});
   const bool invert = fields.flag("invert", false);
   check(fields.find("behavior").has_value(), "{}: 'behavior' is missing", where);
-  return [what = read_literal(fields), behaviour = read_behaviour(fields, ""), invert](Document& document) {
+  return [what = Searched(fields), behaviour = read_behaviour(fields, ""), invert](Document& document) {
     cut_pieces(document, behaviour, [&](std::string_view text, Stretches& out) {
-      match_literal(text, what, out);
-      for (Stretch& stretch : out) stretch.match ^= invert;
+      uint32_t from = 0;
+      what.each_match(text, [&](size_t begin, size_t end) {
+        const auto first = static_cast<uint32_t>(begin), last = static_cast<uint32_t>(end);
+        if (from < first) out.push_back({from, first, invert});
+        out.push_back({first, last, !invert});
+        from = last;
+      });
+      if (from < text.size()) out.push_back({from, static_cast<uint32_t>(text.size()), invert});
     });
   };
 }

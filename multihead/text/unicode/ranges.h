@@ -28,4 +28,15 @@ extern const std::span<const CodeRange> kCompatible;       // what NFKD changes
 extern const std::span<const CodeRange> kReordered;        // combining classes other than 0
 extern const std::span<const CaseRun> kLowerCase;
 
+// From `first` to where the next run begins: Category's number, or kTurns: Lu and Ll in turn, from an Lu on.
+struct CategoryRun {
+  uint32_t first;
+  uint8_t category;
+};
+
+extern const std::span<const CategoryRun> kCategories;
+extern const std::span<const CodeRange> kWordOfRegexToo;  // of \w in a pattern, beside kWordOfPattern
+extern const std::span<const CodeRange> kGraphemeExtend, kGraphemePrepend, kGraphemeControl;
+extern const std::span<const CodeRange> kHan, kHiragana, kKatakana, kHangul;
+
 }  // namespace mh::detail

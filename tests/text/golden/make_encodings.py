@@ -3,6 +3,7 @@
 
 usage: make_encodings.py   Made with tokenizers 0.23.3, which counts offsets in code points. Vocabularies are learned from lines.txt.
 """
+import base64
 import json
 import pathlib
 import random
@@ -15,7 +16,7 @@ HERE = pathlib.Path(__file__).parent
 SPECIALS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 BYTES = [f"<0x{b:02X}>" for b in range(256)]
 ODD = made.ODD + ["<mask>", " <mask>", "<s>", "<unk>", "Ġ", "it's", "I'LL", "ſ", "K", "  x", "12345", "1 234", "\n\n", "\r\n\r\n x",
-                  "a\u0301\u0327", "e\u0301\u0301", "Å\u0327", "ﬁ\u0301", "㍿", "가\u11a8", "ｶﾞ", "한글", "ä" * 9, "x" * 40, "Tom", " Tom"]
+                  "a\u0301\u0327", "e\u0301\u0301", "Å\u0327", "ﬁ\u0301", "㍿", "가\u11a8", "ｶﾞ", "한글", "ä" * 9, "x" * 40, "é\u0301", "©\u200d", "\u200d😀", "\u1100\u1161", "\u0301\u0301", "\u0600x", "🇩🇪", "e\u0301\u0301", "x\u0327", "\u200bx", "\u11a8", "ﬁ", "k", "kK", "Tom", " Tom"]
 
 
 def learned(lines, size, pre, normaliser=None, specials=SPECIALS, alphabet=None, **model):
@@ -85,6 +86,46 @@ def bpe_files(lines):
     yield {**bert, "pre_tokenizer": {"type": "Whitespace"}, "model": {**bert["model"], "fuse_unk": True}, "decoder": {"type": "CTC", "pad_token": "<pad>", "word_delimiter_token": "a", "cleanup": True}}
 
 
+def charsmap(replaced):
+    """A map of Precompiled as SentencePiece stores it: a double-array trie over bytes, and the replacements."""
+    trie, blob = {}, b""
+    for what, to in replaced.items():
+        node = trie
+        for byte in what.encode():
+            node = node.setdefault(byte, {})
+        node[None] = len(blob)
+        blob += to.encode() + b"\0"
+    units, used = {}, {0}
+
+    def place(node, at, label):
+        children = ([0] if None in node else []) + [b for b in node if b is not None]
+        base = next(b for b in range(1, 1 << 16) if not any(b ^ c in used for c in children))
+        used.update(base ^ c for c in children)
+        units[at] = (base ^ at) << 10 | (None in node) << 8 | label
+        if None in node:
+            units[base] = node[None] | 1 << 31
+        for byte in (b for b in node if b is not None):
+            place(node[byte], base ^ byte, byte)
+
+    place(trie, 0, 0)
+    size = (max(used) // 256 + 1) * 256
+    words = [size * 4, *(units.get(i, 0) for i in range(size))]
+    return base64.b64encode(b"".join(w.to_bytes(4, "little") for w in words) + blob).decode()
+
+
+def mapped_files():
+    chars = {"ﬁ": "fi", "é": "e", "e\u0301": "é", "ｶ": "カ", "ｶﾞ": "ガ", "\u00a0": " ", "\u200b": "", "\t": " ", "½": "1⁄2", "㍿": "株式会社", "©": "(c)", "\r\n": "\n",
+             "…": "...", "A": "a", "\x01": "", "\u1100": "\u1101", "가": "나", "\u11a8": "x", "\u0600": "?", "x": "xx", "👩": "w", "🇩": "D", "\u0301": "'", "한": "", "ä": "ae", "K": "kk", "k": ""}
+    step = {"type": "Precompiled", "precompiled_charsmap": charsmap(chars)}
+    spaces = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
+    split = {"type": "Split", "pattern": {"Regex": r"\s+|\p{L}+|\p{N}{1,2}"}, "behavior": "Isolated", "invert": False}
+    yield {**made.spelled(step, None)}
+    yield made.file(made.unigram(), made.sequence("normalizers", step, spaces), made.metaspace("always"), made.template(), made.metaspace("always"))
+    yield made.file(made.unigram(True), made.sequence("normalizers", {"type": "Strip", "strip_left": False, "strip_right": True}, step), made.metaspace("first"))
+    for behaviour, invert in (("Removed", True), ("MergedWithPrevious", False), ("Contiguous", False)):
+        yield made.file(made.word_level(), {"type": "ByteLevel"} if invert else spaces, {**split, "behavior": behaviour, "invert": invert})
+
+
 def texts():
     chance = random.Random(5)
     out = ["", " ", "  the dog ", "Tom's dog is here, isn't he?", "Tom <mask> is <s>here</s>.", "\x01 Tom", "\u0301Tom", "ÀÉ\u0301Î ﬁ ½", " x  y\n\n z"]
@@ -114,7 +155,7 @@ def case(tokenizer, text, other, number):
 
 def main():
     lines = (HERE / "lines.txt").read_text(encoding="utf-8").splitlines()
-    files = list(bpe_files(lines)) + [f for i, f in enumerate(made.with_models()) if i in (0, 1, 2, 3, 4, 5, 7, 14, 27, 28, 29, 31, 34, 36, 37)]
+    files = list(bpe_files(lines)) + list(mapped_files()) + [f for i, f in enumerate(made.with_models()) if i in (0, 1, 2, 3, 4, 5, 7, 14, 27, 28, 29, 31, 34, 36, 37)]
     chosen = texts()
     with open(HERE / "encodings.jsonl", "w", encoding="utf-8") as out:
         for number, file in enumerate(files):
