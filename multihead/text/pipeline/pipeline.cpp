@@ -1,6 +1,7 @@
 // The way of a text through the steps of a tokenizer.json.
 #include "multihead/text/pipeline/pipeline.h"
 
+#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "multihead/text/unicode/code_set.h"
