@@ -131,9 +131,9 @@ OpCase additive_case(const std::vector<int64_t>& lengths, int64_t width) {
 
 std::vector<OpCase> recurrent_cases() {
   const RecurrentCase kCells[] = {{"rnn", Cell::tanh, {}, 0},
-                                      {"relu rnn", Cell::relu, {}, 0},
-                                      {"lstm", Cell::lstm, {}, 0},
-                                      {"gru", Cell::gru, {}, 0}};
+                                  {"relu rnn", Cell::relu, {}, 0},
+                                  {"lstm", Cell::lstm, {}, 0},
+                                  {"gru", Cell::gru, {}, 0}};
   std::vector<OpCase> cases;
   for (const RecurrentCase& cell : kCells) {
     const auto add = [&](const std::vector<int64_t>& lengths, int64_t width, bool reverse) {

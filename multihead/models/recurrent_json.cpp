@@ -36,7 +36,9 @@ void take_word(Json& json, const char* key, const Names& names, T& place, const 
     place = meaning;
     known = true;
   }
-  if (!known) fail(ErrorKind::io, "{}: the model's '{}' is {}, which this version does not know", file, key, at->dump().substr(0, 80));
+  if (!known)
+    fail(ErrorKind::io, "{}: the model's '{}' is {}, which this version does not know", file, key,
+         at->dump().substr(0, 80));
   json.erase(key);
 }
 
@@ -61,21 +63,32 @@ RecurrentConfig recurrent_config(const TransformerConfig& sizes, const Recurrent
           .end = sizes.end};
 }
 
+TransformerConfig shared_sizes(const RecurrentConfig& config) {
+  return {.vocabulary = config.vocabulary,
+          .width = config.width,
+          .encoder_layers = config.encoder_layers,
+          .decoder_layers = config.decoder_layers,
+          .dropout = config.dropout,
+          .tied = config.tied,
+          .max_length = config.max_length,
+          .pad = config.pad,
+          .begin = config.begin,
+          .end = config.end};
+}
+
+RecurrentChoice recurrent_choice(const RecurrentConfig& config) {
+  const ModelKind kind = config.cell == Cell::lstm  ? ModelKind::lstm
+                         : config.cell == Cell::gru ? ModelKind::gru
+                                                    : ModelKind::rnn;
+  return {kind, config.attention, config.hidden};
+}
+
 std::string recurrent_to_json(const RecurrentConfig& config) {
-  const TransformerConfig sizes{.vocabulary = config.vocabulary,
-                                .width = config.width,
-                                .encoder_layers = config.encoder_layers,
-                                .decoder_layers = config.decoder_layers,
-                                .dropout = config.dropout,
-                                .tied = config.tied,
-                                .max_length = config.max_length,
-                                .pad = config.pad,
-                                .begin = config.begin,
-                                .end = config.end};
   Json out{{"kind", word_of(kCells, config.cell)},
            {"attention", word_of(kAttentions, config.attention)},
            {"hidden", config.hidden}};
-  for (const auto& [key, value] : Json::parse(config_to_json(sizes)).items()) {
+  const Json shared = Json::parse(config_to_json(shared_sizes(config)));
+  for (const auto& [key, value] : shared.items()) {
     if (key != "kind" && key != "heads" && key != "feed_forward" && key != "norm" && key != "activation" &&
         key != "positions")
       out[key] = value;

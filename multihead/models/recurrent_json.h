@@ -23,6 +23,9 @@ struct RecurrentChoice {
 // Vocabulary, width, layers, dropout, tied, max_length and tokens are those of `sizes`. Throws: invalid_argument where
 // the kind is the Transformer.
 RecurrentConfig recurrent_config(const TransformerConfig& sizes, const RecurrentChoice& choice);
+// And back: what it shares with the Transformer, and what is its own.
+TransformerConfig shared_sizes(const RecurrentConfig& config);
+RecurrentChoice recurrent_choice(const RecurrentConfig& config);
 
 // {"kind": "lstm", "attention": "additive", "hidden": 512, "vocabulary": 8000, …}.
 std::string recurrent_to_json(const RecurrentConfig& config);

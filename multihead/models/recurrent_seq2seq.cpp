@@ -251,7 +251,8 @@ TopK RecurrentSeq2Seq::top_tokens(const Tensor& rows, int64_t k) const {
 
 CrossEntropy RecurrentSeq2Seq::loss(const PairBatch& batch, Pass& pass, float smoothing) const {
   const Tensor rows = decode(batch.input, encode(batch.source, pass), pass);
-  return linear_cross_entropy(cast(rows, pass.compute()), output_weight_->value, batch.labels, {.smoothing = smoothing});
+  return linear_cross_entropy(cast(rows, pass.compute()), output_weight_->value, batch.labels,
+                              {.smoothing = smoothing});
 }
 
 RecurrentHypotheses RecurrentSeq2Seq::begin(RecurrentMemory memory) const {
@@ -287,7 +288,8 @@ Tensor RecurrentSeq2Seq::step_rows(RecurrentHypotheses& state, const std::vector
 }
 
 Tensor RecurrentSeq2Seq::attention_of(const TokenBatch& input, const RecurrentMemory& memory, Pass& pass) const {
-  check(attends(config_), "attention_of: the model was trained without attention; expected model.attention to name one");
+  check(attends(config_),
+        "attention_of: the model was trained without attention; expected model.attention to name one");
   check(input.at.count() == 1, "attention_of: {} sentences; expected one", input.at.count());
   Tensor weights;
   if (additive()) {

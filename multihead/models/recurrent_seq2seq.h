@@ -11,15 +11,15 @@
 namespace mh {
 
 // How a recurrent decoder looks at the source: not at all; by v · tanh(W s + U m) of its state before each step, which
-// then reads what was found (Bahdanau, Cho, Bengio 2015); by (W h) · m of its state after the step (Luong, Pham, Manning
-// 2015, "general").
+// then reads what was found (Bahdanau, Cho, Bengio 2015); by (W h) · m of its state after the step (Luong, Pham,
+// Manning 2015, "general").
 enum class PairAttention : uint8_t { none, additive, multiplicative };
 
 struct RecurrentConfig {
   Cell cell = Cell::lstm;
   PairAttention attention = PairAttention::multiplicative;
   int64_t vocabulary = 8000, width = 256;  // width of the embedding
-  int64_t hidden = 456;                    // of the decoder's state; an encoder of both directions has half of it in each
+  int64_t hidden = 456;  // of the decoder's state; an encoder of both directions has half of it in each
   int64_t encoder_layers = 2, decoder_layers = 2;
   float dropout = 0.2F;
   bool tied = true;  // source, target and output share one matrix; else each has its own
@@ -61,8 +61,8 @@ class RecurrentSeq2Seq {
   RecurrentMemory encode(const TokenBatch& source, Pass& pass) const;
   // Rows before the output projection.
   Tensor decode(const TokenBatch& input, const RecurrentMemory& memory, Pass& pass) const;
-  Tensor logits(const Tensor& rows) const;                 // f32 (rows, V)
-  TopK top_tokens(const Tensor& rows, int64_t k) const;    // top_k(logits(rows), k)
+  Tensor logits(const Tensor& rows) const;               // f32 (rows, V)
+  TopK top_tokens(const Tensor& rows, int64_t k) const;  // top_k(logits(rows), k)
   CrossEntropy loss(const PairBatch& batch, Pass& pass, float smoothing) const;
 
   RecurrentHypotheses begin(RecurrentMemory memory) const;
@@ -88,7 +88,8 @@ class RecurrentSeq2Seq {
   };
   Fed feed(const Tensor& embedded, const RecurrentMemory& memory, std::vector<RecurrentState>& layers, Pass& pass,
            Tensor* weights = nullptr) const;
-  Tensor decode_fed(const TokenBatch& input, const RecurrentMemory& memory, Pass& pass, Tensor* weights = nullptr) const;
+  Tensor decode_fed(const TokenBatch& input, const RecurrentMemory& memory, Pass& pass,
+                    Tensor* weights = nullptr) const;
   RecurrentConfig config_;
   std::shared_ptr<ParamStore> store_;
   const Param& embedding_;

@@ -18,7 +18,9 @@ RecurrentNet::RecurrentNet(const Params& at, const RecurrentNetOptions& options)
   for (int64_t layer = 0; layer < options.layers; ++layer) {
     const int64_t input = layer == 0 ? options.input : options.directions() * options.width;
     for (int64_t n = 0; n < options.directions(); ++n) {
-      const auto name = [&](const char* what) { return fmt::format("{}_l{}{}", what, layer, n == 0 ? "" : "_reverse"); };
+      const auto name = [&](const char* what) {
+        return fmt::format("{}_l{}{}", what, layer, n == 0 ? "" : "_reverse");
+      };
       const Param& w_ih = at.make(name("weight_ih"), {all, input}, init);
       const Param& w_hh = at.make(name("weight_hh"), {all, options.width}, init);
       const Param& b_ih = at.make(name("bias_ih"), {all}, init);

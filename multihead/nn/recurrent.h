@@ -24,8 +24,8 @@ struct RecurrentNetOptions {
 };
 
 // Parameters weight_ih_l0 (G · H, input), weight_hh_l0 (G · H, H), bias_ih_l0 and bias_hh_l0 (G · H), then those of the
-// direction back with _reverse behind, then layer 1; fresh ones uniform in ±1/√H, as torch.nn has them. (A net that only
-// reads backwards has the names of one that reads forwards.)
+// direction back with _reverse behind, then layer 1; fresh ones uniform in ±1/√H, as torch.nn has them. (A net that
+// only reads backwards has the names of one that reads forwards.)
 class RecurrentNet {
  public:
   // Throws: invalid_argument where a size is below 1.

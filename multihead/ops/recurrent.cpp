@@ -45,10 +45,12 @@ void check_starts(const char* op, const Tensor& starts, int64_t rows) {
   check(at[0] == 0 && at[count] == rows, "{}: starts runs from {} to {}; expected 0 to {}, the rows", op, at[0],
         at[count], rows);
   for (int64_t b = 0; b < count; ++b)
-    check(at[b] <= at[b + 1], "{}: starts falls from {} to {} at sequence {}; expected no fall", op, at[b], at[b + 1], b);
+    check(at[b] <= at[b + 1], "{}: starts falls from {} to {} at sequence {}; expected no fall", op, at[b], at[b + 1],
+          b);
 }
 
-void check_call(const Tensor& x, const Tensor& starts, const RecurrentWeights& weights, const RecurrentOptions& options) {
+void check_call(const Tensor& x, const Tensor& starts, const RecurrentWeights& weights,
+                const RecurrentOptions& options) {
   const Tensor& w = weights.w;
   kernel_cell(options.cell);  // refuses a number that is none
   const int64_t gates = gates_of(options.cell);
@@ -187,7 +189,8 @@ RecurrentResult forward(const Tensor& x, const RecurrentWeights& weights, const 
   for (int64_t t = 0; t < steps.count(); ++t) {
     const int64_t n = steps.rows(t), begin = saved != nullptr ? steps.begin(t) : 0;
     const Tensor operand = operands.slice(0, begin, begin + n);
-    const Tensor here = packed ? matmul(operand, weights.packed, {.result = DType::f32}) : gates.slice(0, begin, begin + n);
+    const Tensor here =
+        packed ? matmul(operand, weights.packed, {.result = DType::f32}) : gates.slice(0, begin, begin + n);
     if (product) (*product)(operand, here, false);
     const int64_t next = saved != nullptr ? begin + n : 0;
     kernels::cpu().recurrent_forward({.cell = kernel_cell(options.cell),
@@ -236,8 +239,11 @@ Grads backward(const SavedSteps& saved, const std::vector<Tensor>& dys) {
                                        .type = saved.w.dtype()});
     product(here, dh.slice(0, 0, n), saved.cell == Cell::gru);
   }
-  Grads out{dx, matmul(dproducts.transpose(0, 1), saved.operands, {.result = DType::f32}), {},
-            restored(dh, steps.order, width), lstm ? restored(dc, steps.order, width) : Tensor()};
+  Grads out{dx,
+            matmul(dproducts.transpose(0, 1), saved.operands, {.result = DType::f32}),
+            {},
+            restored(dh, steps.order, width),
+            lstm ? restored(dc, steps.order, width) : Tensor()};
   if (saved.has_bias) out[2] = detail::run_reduce(dproducts, {true, false}, false).reshape({all});
   return out;
 }

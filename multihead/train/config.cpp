@@ -196,8 +196,6 @@ void check_config(const TrainConfig& config) {
         data.train_target.empty() ? "valid_target" : "train_target");
   check(translates || !recurrent.is_recurrent(),
         "config: model.kind names a recurrent net, and task.kind is language_model; expected translation");
-  check(start.from.empty() || !recurrent.is_recurrent(),
-        "config: model.from is given, and model.kind names a recurrent net; expected fresh weights of one");
   check(!train.output.empty(), "config: train.output is not given; expected the folder for the model");
   const bool attends = recurrent.is_recurrent() && recurrent.attention != PairAttention::none;
   check(!attends || (recurrent.hidden % 2 == 0 && recurrent.hidden <= 512),

@@ -6,6 +6,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/io/safetensors.h"
+#include "multihead/models/config_json.h"
 #include "multihead/models/model_file.h"
 #include "multihead/tasks/language_model.h"
 #include "multihead/train/config_keys.h"
@@ -23,9 +24,8 @@ bool makes_another_model(const ConfigKey& key, const TrainConfig& config) {
   return key.name != "vocabulary" || config.model.vocabulary != 0;
 }
 
-void check_same_model(const TrainConfig& config, const TransformerConfig& start) {
-  TrainConfig other = config;
-  other.model = start;
+// The same configuration with the model that `other` says.
+void check_same_model(const TrainConfig& config, const TrainConfig& other) {
   std::vector<std::string> different;
   for (const ConfigKey& key : config_keys()) {
     const std::string is = value_text(key.value(config)), has = value_text(key.value(other));
@@ -49,6 +49,33 @@ std::string tokenizer_of(const TrainConfig& config, const fs::path& folder) {
   return own;
 }
 
+void check_same_model(const TrainConfig& config, const TransformerConfig& start) {
+  TrainConfig other = config;
+  other.model = start;
+  check_same_model(config, other);
+}
+
+StartModel recurrent_start(const TrainConfig& config, const std::string& path, const fs::path& folder) {
+  Safetensors file = read_safetensors(path);
+  const auto json = file.metadata.find(kConfigKey);
+  check(json != file.metadata.end() && says_recurrent(json->second),
+        "config: model.from {} is no recurrent net, and model.kind names one; expected a model of the same kind",
+        config.start.from);
+  const RecurrentConfig found = recurrent_from_json(json->second, path);
+  const TransformerConfig sizes = shared_sizes(found);
+  TrainConfig other = config;
+  other.recurrent = recurrent_choice(found);
+  other.model.vocabulary = sizes.vocabulary;
+  other.model.width = sizes.width;
+  other.model.encoder_layers = sizes.encoder_layers;
+  other.model.decoder_layers = sizes.decoder_layers;
+  other.model.tied = sizes.tied;
+  check_same_model(config, other);
+  const std::string tokenizer = tokenizer_of(config, folder);
+  check_tokenizer({tokenizer, Tokenizer::load(tokenizer)}, path, file.metadata);
+  return {.config = sizes, .weights = std::move(file.tensors), .tokenizer = tokenizer};
+}
+
 }  // namespace
 
 StartModel read_start_model(const TrainConfig& config) {
@@ -60,6 +87,7 @@ StartModel read_start_model(const TrainConfig& config) {
         "config: model.from {} lies in train.output {}, which is written to; expected another folder",
         config.start.from, config.train.output);
   const std::string path = (is_folder ? from / "model.safetensors" : from).string();
+  if (config.recurrent.is_recurrent()) return recurrent_start(config, path, folder);
   const bool is_text = is_folder && is_language_model(config.start.from);
   check(is_text == (config.task.kind == TaskKind::language_model),
         "config: model.from {} is {} a language model, and task.kind is {}; expected a model of the same task",

@@ -1,5 +1,5 @@
-// Recurrent translation models: PyTorch's logits, loss and gradients; token by token the rows of the whole pass; sentences
-// that know nothing of their neighbours; and the file.
+// Recurrent translation models: PyTorch's logits, loss and gradients; token by token the rows of the whole pass;
+// sentences that know nothing of their neighbours; and the file.
 #include "multihead/models/recurrent_seq2seq.h"
 
 #include <cstring>
@@ -27,12 +27,16 @@ Texts unpadded(const Tensor& ids) {
 }
 
 PairAttention attention_of(const std::string& name) {
-  return name == "none" ? PairAttention::none : name == "additive" ? PairAttention::additive : PairAttention::multiplicative;
+  return name == "none"       ? PairAttention::none
+         : name == "additive" ? PairAttention::additive
+                              : PairAttention::multiplicative;
 }
 
 RecurrentConfig golden_config(const Golden& golden) {
   const std::string kind = golden.argument("kind");
-  return {.cell = kind == "RNN" ? Cell::tanh : kind == "LSTM" ? Cell::lstm : Cell::gru,
+  return {.cell = kind == "RNN"    ? Cell::tanh
+                  : kind == "LSTM" ? Cell::lstm
+                                   : Cell::gru,
           .attention = attention_of(golden.argument("attention")),
           .vocabulary = golden.number("vocabulary"),
           .width = golden.number("width"),
@@ -118,7 +122,8 @@ TEST(RecurrentSeq2Seq, StepsGiveTheRowsOfTheWholePass) {
       state.choose({2, 1, 3}, {0, 2, 1});
       const Tensor rows = model.step_rows(state, {10, 11, 12}, pass);
       const auto last = [&](size_t source, const std::vector<int32_t>& written) {
-        const Tensor all = model.decode(token_batch({written}), model.encode(token_batch({kSources[source]}), pass), pass);
+        const Tensor all =
+            model.decode(token_batch({written}), model.encode(token_batch({kSources[source]}), pass), pass);
         return all.slice(0, all.size(0) - 1, all.size(0));
       };
       EXPECT_LT(error_against(rows.slice(0, 0, 1), last(1, {1, 7, 10})), 1e-6) << static_cast<int>(attention);
@@ -132,7 +137,8 @@ TEST(RecurrentSeq2Seq, LooksAtTheSourceWithWeightsThatAddUpToOne) {
   for (const PairAttention attention : {PairAttention::additive, PairAttention::multiplicative}) {
     const RecurrentSeq2Seq model = small_recurrent(attention);
     Pass pass = Pass::inference();
-    const Tensor p = model.attention_of(token_batch({kInputs[2]}), model.encode(token_batch({kSources[1]}), pass), pass);
+    const Tensor p =
+        model.attention_of(token_batch({kInputs[2]}), model.encode(token_batch({kSources[1]}), pass), pass);
     ASSERT_EQ(p.shape(), (Shape{1, 5, 6}));
     for (int64_t t = 0; t < 5; ++t) {
       double sum = 0;
@@ -173,8 +179,10 @@ TEST(RecurrentJson, ReadsWhatItWrites) {
   EXPECT_FALSE(says_recurrent(R"({"kind": "transformer"})"));
   EXPECT_FALSE(says_recurrent("no JSON"));
   EXPECT_EQ(recurrent_to_json(recurrent_from_json(json, "file")), json);
-  EXPECT_TRUE(refusal_of([] { recurrent_from_json(R"({"kind": "lstm", "attention": "much"})", "file"); }).says("'attention'"));
-  EXPECT_TRUE(refusal_of([] { recurrent_from_json(R"({"kind": "lstm", "hidden": 0})", "file"); }).says("'hidden' is 0"));
+  EXPECT_TRUE(
+      refusal_of([] { recurrent_from_json(R"({"kind": "lstm", "attention": "much"})", "file"); }).says("'attention'"));
+  EXPECT_TRUE(
+      refusal_of([] { recurrent_from_json(R"({"kind": "lstm", "hidden": 0})", "file"); }).says("'hidden' is 0"));
   EXPECT_TRUE(refusal_of([] { recurrent_from_json("[]", "file"); }).says("no JSON object"));
 }
 

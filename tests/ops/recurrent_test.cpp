@@ -1,4 +1,5 @@
-// What recurrent layers promise besides their formula: a sequence's bits alone and in a batch, bf16, packed weights, refusals.
+// What recurrent layers promise besides their formula: a sequence's bits alone and in a batch, bf16, packed weights,
+// refusals.
 #include "multihead/ops/recurrent.h"
 
 #include <gtest/gtest.h>
@@ -43,8 +44,7 @@ TEST(Recurrent, SequenceHasTheSameBitsAloneAndInABatch) {
     for (const bool reverse : {false, true}) {
       const RecurrentOptions options{.cell = cell, .reverse = reverse};
       const RecurrentResult all = recurrent(x, starts_at({0, 9, 9, 50, 57, 60}), {layer.w, layer.bias}, options);
-      const RecurrentResult one =
-          recurrent(x.slice(0, 50, 57), starts_at({0, 7}), {layer.w, layer.bias}, options);
+      const RecurrentResult one = recurrent(x.slice(0, 50, 57), starts_at({0, 7}), {layer.w, layer.bias}, options);
       EXPECT_TRUE(same_bits(all.y.slice(0, 50, 57), one.y)) << static_cast<int>(cell);
       EXPECT_TRUE(same_bits(all.end.h.slice(0, 3, 4), one.end.h)) << static_cast<int>(cell);
     }
@@ -122,7 +122,8 @@ TEST(Recurrent, Bf16ProductsStayWithinTheirRounding) {
 TEST(Recurrent, RefusesWhatDoesNotFit) {
   const Layer layer(Cell::gru);
   const RecurrentWeights weights{layer.w, layer.bias};
-  const auto sentence = [&](const Tensor& x, const Tensor& starts, const RecurrentWeights& w, const RecurrentOptions& o) {
+  const auto sentence = [&](const Tensor& x, const Tensor& starts, const RecurrentWeights& w,
+                            const RecurrentOptions& o) {
     return refusal_of([&] { recurrent(x, starts, w, o); }).sentence;
   };
   const Tensor x = layer.rows(4), starts = starts_at({0, 4});
@@ -130,8 +131,9 @@ TEST(Recurrent, RefusesWhatDoesNotFit) {
   EXPECT_NE(sentence(x, starts_at({0, 3}), weights, {.cell = Cell::gru}).find("runs from 0 to 3"), std::string::npos);
   EXPECT_NE(sentence(x, starts_at({0, 5, 2, 4}), weights, {.cell = Cell::gru}).find("falls from 5 to 2"),
             std::string::npos);
-  EXPECT_NE(sentence(x, starts, weights, {.cell = Cell::gru, .start = {randn({2, kWidth}, 1), {}}}).find("the start is"),
-            std::string::npos);
+  EXPECT_NE(
+      sentence(x, starts, weights, {.cell = Cell::gru, .start = {randn({2, kWidth}, 1), {}}}).find("the start is"),
+      std::string::npos);
   EXPECT_NE(sentence(x, starts, weights, {.cell = Cell::gru, .start = {{}, randn({1, kWidth}, 1)}}).find("has a c"),
             std::string::npos);
   EXPECT_NE(sentence(x.to(DType::bf16), starts, weights, {.cell = Cell::gru}).find("expected f32"), std::string::npos);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "multihead/multihead.h"
+#include "multihead/ops/update.h"
 
 namespace mh {
 namespace {
