@@ -21,7 +21,7 @@ constexpr const char* kAbout =
     "New here? Run these in turn:\n"
     "  echo 'How are you?' | multihead translate              with the model that comes with the project\n"
     "  echo 'How are you?' | multihead translate --attention  and what it looked at\n"
-    "  multihead show models/en-de 'How are you?' -o page.html  the same as a page to look around in\n"
+    "  multihead show models/en-de 'Hi!' -o page.html         the same as a page to look around in\n"
     "  multihead doctor                                       what this machine has, and which kernels it will use\n"
     "  multihead selftest                                     every kernel against a double-precision reference\n"
     "  multihead bench attention --quick                      how fast it is, against this machine's own limits\n";

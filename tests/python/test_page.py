@@ -303,3 +303,32 @@ def test_a_long_text_stays_responsive(browser, tmp_path):
     best = int(layers[0][0, 4].argmax())
     assert browser.text("#chosen tbody td") == f"t{best}"
     assert abs(float(browser.text("#chosen tbody td:nth-child(3)")) - layers[0][0, 4, best]) < 0.0045
+
+
+def test_the_teaching_page_computes_what_the_library_computes(browser):
+    path = MODEL.parents[1] / "docs/attention.html"
+    browser.driver.get("about:blank")
+    browser.driver.get(f"file://{path}")
+    data = json.loads(browser.text("#data"))
+    x, wq, wk, wv, wo = (np.array(data[name], np.float32) for name in ("x", "query", "key", "value", "out"))
+    q, k, v = ((x @ w).reshape(1, 4, 2, 2).swapaxes(1, 2).copy() for w in (wq, wk, wv))
+    for causal, name in ((False, "all"), (True, "causal")):
+        if causal:
+            browser.run("document.getElementById('causal').click()")
+        shown = json.loads(browser.run("return document.documentElement.dataset.numbers"))
+        o, lse = multihead.attention(q, k, v, mask=multihead.causal() if causal else None, return_lse=True)
+        weights = multihead.attention_weights(q, k, lse, mask=multihead.causal() if causal else None)[0]
+        joined = o[0].swapaxes(0, 1).reshape(4, 4)
+        for key, wanted in (("weights", weights), ("joined", joined), ("output", joined @ wo)):
+            assert np.abs(np.array(shown[key]) - wanted).max() < 1e-5
+            assert np.abs(np.array(data["library"][name][key]) - wanted).max() < 1e-5
+    assert browser.text("#scores tbody td") == f"{float(q[0, 0, 0] @ k[0, 0, 0]) / np.sqrt(2):.3f}"
+    before = browser.text("#output tbody td")
+    browser.run("const field = document.querySelector('#x input'); field.value = '3'; field.dispatchEvent(new Event('input'))")
+    assert browser.text("#output tbody td") != before
+    browser.hover("#weights tbody td")
+    assert "reads “the”: exp(" in browser.text("#why")
+    axe = pytest.importorskip("axe_selenium_python").Axe(browser.driver)
+    axe.inject()
+    assert [each["id"] for each in axe.run()["violations"] if each["impact"] in AXES] == []
+    assert browser.requests() == [f"file://{path}"] and browser.console() == []
