@@ -22,7 +22,8 @@
 #include "multihead/base/printable.h"
 #include "multihead/generate/translator.h"
 #include "multihead/io/durable_file.h"
-#include "multihead/show/record_language_model.h"
+#include "multihead/show/record_pretrained.h"
+#include "multihead/tasks/language_model.h"
 
 namespace mh::cli {
 namespace {
@@ -34,13 +35,14 @@ constexpr const char* kShowEnd =
     "each head, the 16 largest weights of each token, and the heads of --heads.\n"
     "\n"
     "  multihead show models/en-de 'The dog sleeps because it is tired.' -o page.html\n"
+    "  multihead show ~/models/minilm 'The dog sleeps because it is tired.' -o page.html\n"
     "  multihead show models/en-de --file text.en --heads '2.3,3.*' -o page.html";
 
 struct ShowChoice {
   std::string model;
   std::vector<std::string> words;
   std::optional<std::string> file, heads;
-  std::string output;
+  std::string output, written;
 };
 
 std::string text_of(const ShowChoice& choice) {
@@ -57,14 +59,22 @@ std::string text_of(const ShowChoice& choice) {
   return lines[0].text;
 }
 
+Recording recorded_language_model(const std::string& folder, const std::string& text) {
+  const LanguageModelFolder loaded = load_language_model(folder);
+  return record(loaded.model, loaded.tokenizer, text);
+}
+
 int run(const ShowChoice& choice) {
   check(choice.words.empty() || !choice.file, "show: both TEXT and --file are given; expected one of them");
   PageOptions options;
   if (choice.heads) options.chosen = chosen_heads(*choice.heads);
   check_output("--output", choice.output, choice.file ? std::vector<std::string>{*choice.file} : std::vector<std::string>{});
-  if (is_language_model(choice.model)) {
+  const bool foreign = is_pretrained(choice.model);
+  check(foreign || choice.written.empty(), "show: --written goes with a model of Hugging Face's form");
+  if (foreign || is_language_model(choice.model)) {
     const std::string text = text_of(choice);
-    const Recording recording = record(load_language_model(choice.model), text);
+    const Recording recording = foreign ? record_pretrained(choice.model, text, choice.written)
+                                        : recorded_language_model(choice.model, text);
     write_durably(choice.output, page_html(page_of(recording, text, choice.model), options));
     return kDone;
   }
@@ -85,6 +95,8 @@ void add_show(CLI::App& app, int& code) {
   verb->add_option("TEXT", choice->words, "what the model reads; several words are joined")->type_name("");
   verb->add_option("--file", choice->file, "read the first line of FILE in place of TEXT")->type_name("FILE");
   verb->add_option("-o,--output", choice->output, "the page to write")->type_name("FILE")->required();
+  verb->add_option("--written", choice->written, "what the decoder of a model of Hugging Face's form has written")
+      ->type_name("TEXT");
   verb->add_option("--heads", choice->heads, "store all weights of these heads of a long text: 5.3,7.*, from 1")
       ->type_name("LIST");
   verb->footer(kShowEnd);

@@ -5,7 +5,6 @@
 #include "multihead/base/parallel.h"
 #include "multihead/generate/words.h"
 #include "multihead/ops/matmul.h"
-#include "multihead/show/record_language_model.h"
 
 namespace mh {
 
@@ -91,36 +90,16 @@ Recording record(const Translator& translator, const std::string& source, const 
                     RecordedText{"written", tokens.target, tokens.target_words}}};
 }
 
-namespace {
-
-// read(batch, pass) runs the model over <s>, where it has one (`begin` is not -1), and the text.
-template <class Read>
-Recording record_text(const Tokenizer& tokenizer, int32_t begin, const std::string& text, const Read& read) {
+Recording record(const DecoderOnly& model, const Tokenizer& tokenizer, const std::string& text) {
   std::vector<int32_t> ids = tokenizer.encode(text);
-  if (begin >= 0) ids.insert(ids.begin(), begin);
+  if (model.config().begin >= 0) ids.insert(ids.begin(), model.config().begin);
   check(!ids.empty(), "record: the text has no token; expected one or more");
   AttentionRecorder recorder;
   Pass pass = Pass::inference().watched_by(&recorder);
-  read(token_batch({ids}), pass);
+  model.hidden(token_batch({ids}), pass);
   RecordedText tokens{"text", {}, detail::words_of(tokenizer, ids)};
   for (const int32_t id : ids) tokens.tokens.push_back(detail::token_text(tokenizer, id));
   return {.layers = std::move(recorder.layers), .texts = {std::move(tokens)}};
-}
-
-}  // namespace
-
-Recording record(const DecoderOnly& model, const Tokenizer& tokenizer, const std::string& text) {
-  return record_text(tokenizer, model.config().begin, text,
-                     [&](const TokenBatch& batch, Pass& pass) { model.hidden(batch, pass); });
-}
-
-Recording record(const LanguageModelFolder& folder, const std::string& text) {
-  return record_text(folder.tokenizer, folder.model.config().begin, text, [&](const TokenBatch& batch, Pass& pass) {
-    const TransformerConfig& config = folder.model.config();
-    check(batch.at.longest <= config.max_length, "record: a text of {} tokens; the model reads at most {}",
-          batch.at.longest, config.max_length);
-    folder.model.rows(batch, pass);
-  });
 }
 
 }  // namespace mh

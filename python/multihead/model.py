@@ -349,8 +349,12 @@ class Model:
         ids = self._ids(target) if isinstance(target, str) else target.ids
         text = target if isinstance(target, str) else target.text
         (source, _, written), arrays = self._inner.record(line, ids)
-        encoder, decoder, cross, *rollouts = arrays
-        return Attention(source[1], written[1], encoder, decoder, cross, line, text, self.folder, *rollouts, source[2], written[2])
+        encoder, decoder, cross, encoder_rollout, decoder_rollout = arrays
+        return Attention(
+            source=source[1], target=written[1], encoder=encoder, decoder=decoder, cross=cross, line=line, text=text,
+            model=self.folder, encoder_rollout=encoder_rollout, decoder_rollout=decoder_rollout,
+            source_words=source[2], target_words=written[2],
+        )
 
     def record(self, line: str, target: str | Sentence | None = None) -> Attention:
         """attention() under the name of what it gives: a recording, which a notebook shows as a page.

@@ -57,7 +57,7 @@ def _layers(attentions: Any) -> list[Any]:
     return out
 
 
-def _text(name: str, tokens: Sequence[str], words: Sequence[int] | None) -> tuple[str, list[str], list[int]]:
+def _text(name: str, tokens: Sequence[str], words: Sequence[int | None] | None) -> tuple[str, list[str], list[int]]:
     spelled = [str(token).encode("utf-8", "replace").decode("utf-8") for token in tokens]
     numbers = list(range(len(spelled))) if words is None else [-1 if word is None else int(word) for word in words]
     if len(numbers) != len(spelled):
