@@ -15,7 +15,9 @@
 #include "cli/line_reader.h"
 #include "cli/model_folder.h"
 #include "cli/say.h"
+#include "cli/output_file.h"
 #include "cli/search_flags.h"
+#include "cli/show_page.h"
 #include "cli/standard_streams.h"
 #include "cli/translation_view.h"
 #include "cli/values.h"
@@ -63,7 +65,7 @@ constexpr double kLowMean = -0.6;
 constexpr size_t kFirstRound = 256, kLargestRound = 4096;
 
 struct TranslateChoice {
-  std::optional<std::string> model;
+  std::optional<std::string> model, page;
   SearchFlags flags;
   SamplingOptions sampling;
   TranslationView view;
@@ -101,6 +103,12 @@ void say_about(const TranslateChoice& choice, const LineReader::Line& line, cons
         number, *mean, choice.warn_below);
 }
 
+void show_first(const TranslateChoice& choice, const Translator& translator, const Candidate& candidate) {
+  write_page(*choice.page, translator, model_folder(choice.model), candidate, {});
+  if (candidate.sentences.size() > 1)
+    mention("multihead translate: the first line has {} sentences; the page shows the first", candidate.sentences.size());
+}
+
 void round(const TranslateChoice& choice, const Translator& translator, const std::vector<LineReader::Line>& lines,
            Tally& tally) {
   std::vector<std::string> texts;
@@ -122,6 +130,7 @@ void round(const TranslateChoice& choice, const Translator& translator, const st
   sampling.first_sentence = static_cast<uint64_t>(tally.lines);
   choice.sample ? translator.sample(texts, sampling, text) : translator.translate(texts, choice.flags.search, text);
   tally.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (choice.page && tally.lines == 0) show_first(choice, translator, done.front().candidates.front());
   tally.lines += static_cast<int64_t>(lines.size());
 }
 
@@ -129,6 +138,7 @@ int run(TranslateChoice choice) {
   refuse_stdin_as_stdout();
   choice.flags.settle();
   check(choice.layer == 0 || choice.view.looks(), "--layer goes with --attention, --alignments or --json");
+  if (choice.page) check_output("--show", *choice.page, {});
   choice.view.numbers = choice.flags.search.n_best > 1;
   choice.sampling.samples = choice.flags.search.n_best;
   choice.sampling.rules = choice.flags.search.rules;
@@ -197,6 +207,8 @@ void add_translate(CLI::App& app, int& code) {
       ->type_name("N")
       ->check(whole_number(1, 4096))
       ->needs(attention);
+  verb->add_option("--show", choice->page, "write a page that shows all attention of the first line to FILE")
+      ->type_name("FILE");
   verb->add_flag("--whole", choice->whole, "translate a line as one sentence, whatever it holds");
   CLI::Option* warn =
       verb->add_flag("--warn", choice->warn, "say on stderr which lines have a low score and may be wrong");

@@ -14,6 +14,9 @@ void add_doctor(CLI::App& app, int& code);
 void add_bench(CLI::App& app, int& code);
 void add_translate(CLI::App& app, int& code);
 void add_generate(CLI::App& app, int& code);
+void add_show(CLI::App& app, int& code);
+void add_heads(CLI::App& app, int& code);
+void add_explain_attention(CLI::App& app, int& code);
 void add_eval(CLI::App& app, int& code);
 void add_bench_train(CLI::App& bench, int& code);  // a table of `bench`
 void add_train(CLI::App& app, int& code);

@@ -6,15 +6,13 @@
 #include <nanobind/stl/vector.h>
 
 #include <memory>
-#include <mutex>
-#include <optional>
 
 #include "multihead/generate/translator.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/model_file.h"
+#include "multihead/show/recording.h"
 #include "python/array.h"
 #include "python/bindings.h"
-#include "python/record_attention.h"
 
 namespace mh::python {
 
@@ -28,22 +26,11 @@ class TranslatorObject {
   TranslatorObject(const std::string& folder, DType compute)
       : translator(Translator::load(folder, compute)),
         tokenizer(Tokenizer::load(folder + "/tokenizer.json")),
-        metadata(read_safetensors(folder + "/model.safetensors", {.verify = false}).metadata),
-        folder_(folder) {}
-
-  RecordedAttention record(const std::vector<int32_t>& source, const std::vector<int32_t>& target) const {
-    std::call_once(made_, [this] { recorder_.emplace(folder_); });
-    return (*recorder_)(source, target);
-  }
+        metadata(read_safetensors(folder + "/model.safetensors", {.verify = false}).metadata) {}
 
   Translator translator;
   Tokenizer tokenizer;
   std::map<std::string, std::string> metadata;
-
- private:
-  std::string folder_;
-  mutable std::once_flag made_;
-  mutable std::optional<AttentionRecorder> recorder_;
 };
 
 // Python has checked the types.
@@ -154,14 +141,34 @@ nb::tuple cross_attention_of(const TranslatorObject& self, const std::string& so
   return nb::make_tuple(nb::cast(looked.source), nb::cast(looked.target), numpy_floats(looked.weights));
 }
 
-nb::tuple recorded_arrays(const TranslatorObject& self, const std::vector<int32_t>& source,
-                          const std::vector<int32_t>& target) {
-  RecordedAttention recorded;
+// f32 (layers, heads, queries, keys).
+Tensor stacked(const Recording& recording, AttentionKind kind) {
+  const std::vector<const RecordedLayer*> layers = recording.of(kind);
+  if (layers.empty()) return empty({0, 0, 0, 0});
+  const RecordedLayer& first = *layers.front();
+  const Tensor out = empty({static_cast<int64_t>(layers.size()), first.heads(), first.queries(), first.keys()});
+  for (size_t n = 0; n < layers.size(); ++n) out.select(0, static_cast<int64_t>(n)).copy_from(layers[n]->weights());
+  return out;
+}
+
+nb::tuple recorded_arrays(const TranslatorObject& self, const std::string& source, const std::vector<int32_t>& ids) {
+  Recording recording;
+  std::vector<Tensor> made;
   {
     nb::gil_scoped_release released;
-    recorded = self.record(source, target);
+    Hypothesis written;
+    written.ids = ids;
+    recording = record(self.translator, source, written);
+    for (const AttentionKind kind : {AttentionKind::encoder, AttentionKind::decoder, AttentionKind::cross})
+      made.push_back(stacked(recording, kind));
+    made.push_back(recording.rollout(AttentionKind::encoder));
+    made.push_back(recording.rollout(AttentionKind::decoder));
   }
-  return nb::make_tuple(numpy_floats(recorded.encoder), numpy_floats(recorded.decoder), numpy_floats(recorded.cross));
+  nb::list texts, arrays;
+  for (const RecordedText& text : recording.texts)
+    texts.append(nb::make_tuple(text.name, nb::cast(text.tokens), nb::cast(text.words)));
+  for (const Tensor& each : made) arrays.append(numpy_floats(each));
+  return nb::make_tuple(texts, arrays);
 }
 
 }  // namespace
@@ -178,7 +185,7 @@ void bind_generate(nb::module_& m) {
       .def("translate", translated, "lines"_a, "options"_a)
       .def("align", aligned, "sentences"_a, "layer"_a, Release())
       .def("cross_attention", cross_attention_of, "source"_a, "ids"_a, "layer"_a)
-      .def("record", recorded_arrays, "source"_a, "target"_a)
+      .def("record", recorded_arrays, "source"_a, "ids"_a)
       .def("tokenizer", [](const TranslatorObject& self) { return self.tokenizer; })
       .def("metadata", [](const TranslatorObject& self) { return self.metadata; })
       .def("decoder_layers", [](const TranslatorObject& self) { return self.translator.decoder_layers(); });

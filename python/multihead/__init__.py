@@ -51,6 +51,7 @@ from ._core import (
     window,
 )
 from .model import Attention, Candidate, Model, Sentence, Translation, load
+from .page import AttentionPage, show
 from .tokenizer import Encoding, Tokenizer
 from .training import (
     TrainCheckpoint,
@@ -66,6 +67,7 @@ from .training import (
 
 __all__ = [
     "Attention",
+    "AttentionPage",
     "Bias",
     "Candidate",
     "Encoding",
@@ -108,6 +110,7 @@ __all__ = [
     "prefix",
     "rung",
     "set_threads",
+    "show",
     "t5",
     "threads",
     "train",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
 from . import _core
+from .page import AttentionPage, Group, _page
 from .tokenizer import Tokenizer, _whole
 
 if TYPE_CHECKING:
@@ -102,6 +103,12 @@ class Translation:
         return self.candidates[0].score
 
 
+_ROLLOUT = (
+    "How much of each token of the input is in a token after a layer: the layers' mean attention multiplied, half of it "
+    "for the residual stream (Abnar and Zuidema, 2020)."
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Attention:
     """What a model looked at while it read `source` and wrote `target` (tokens as text, </s> last).
@@ -115,6 +122,38 @@ class Attention:
     encoder: npt.NDArray[np.float32]
     decoder: npt.NDArray[np.float32]
     cross: npt.NDArray[np.float32]
+    line: str
+    text: str
+    model: str
+
+    # Rollout (Abnar and Zuidema, 2020), float32 (layers, tokens, tokens): how much of each token of the input is in
+    # token i after each layer. Those of the decoder are of <s> and the target without its </s>.
+    encoder_rollout: npt.NDArray[np.float32]
+    decoder_rollout: npt.NDArray[np.float32]
+    # Of each token the number of its word, -1: none.
+    source_words: list[int]
+    target_words: list[int]
+
+    def page(self, heads: str = "") -> AttentionPage:
+        """The page of `multihead show`. heads: those of a long text that are stored whole, "5.3,7.*", from 1."""
+        read = ["<s>", *self.target[:-1]], [-1, *self.target_words[:-1]]
+        texts = [("source", self.source, self.source_words), ("read", *read), ("written", self.target, self.target_words)]
+        groups: list[Group] = [
+            ("Cross-attention", "What the decoder read of the source when it wrote a token.", 2, 0, "head", list(self.cross)),
+            ("Encoder", "Self-attention: every token reads the whole text.", 0, 0, "head", list(self.encoder)),
+            ("Decoder", "Self-attention: every token reads itself and the tokens before it.", 1, 1, "head", list(self.decoder)),
+            ("Rollout", _ROLLOUT, 0, 0, "after layer", [self.encoder_rollout]),
+            ("Decoder rollout", _ROLLOUT, 1, 1, "after layer", [self.decoder_rollout]),
+        ]
+        title = f"{self.line} → {self.text}"
+        return _page(title, self.model, texts, [group for group in groups if len(group[5]) and group[5][0].size], heads)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes page(): one HTML file that needs no network."""
+        self.page().save(path)
+
+    def _repr_html_(self) -> str:
+        return self.page()._repr_html_()
 
     def __repr__(self) -> str:
         layers, heads, targets, sources = self.cross.shape
@@ -289,7 +328,7 @@ class Model:
         """Every attention weight of the model while it translates a line, read as one sentence.
 
         target: what it writes: a text, a Sentence of translations(), or by default its own translation (beam 4). Where a
-        line holds several sentences, give the source and the Sentence of each. Weights are computed in f32.
+        line holds several sentences, give the source and the Sentence of each.
 
         >>> import multihead
         >>> seen = multihead.load("models/en-de").attention("Good morning!")
@@ -308,10 +347,23 @@ class Model:
         if not isinstance(target, (str, Sentence)):
             raise TypeError(f"attention: target is a {type(target).__name__}; expected a str or a Sentence")
         ids = self._ids(target) if isinstance(target, str) else target.ids
-        read = self._ids(line)[: self.config["max_length"] - 1]
-        encoder, decoder, cross = self._inner.record(read, ids)
-        source, written, _ = self._inner.cross_attention(line, ids, self._layer(None))
-        return Attention(source, written, encoder, decoder, cross)
+        text = target if isinstance(target, str) else target.text
+        (source, _, written), arrays = self._inner.record(line, ids)
+        encoder, decoder, cross, encoder_rollout, decoder_rollout = arrays
+        return Attention(
+            source=source[1], target=written[1], encoder=encoder, decoder=decoder, cross=cross, line=line, text=text,
+            model=self.folder, encoder_rollout=encoder_rollout, decoder_rollout=decoder_rollout,
+            source_words=source[2], target_words=written[2],
+        )
+
+    def record(self, line: str, target: str | Sentence | None = None) -> Attention:
+        """attention() under the name of what it gives: a recording, which a notebook shows as a page.
+
+        >>> import multihead
+        >>> recording = multihead.load("models/en-de").record("Good morning!")
+        >>> recording.save("/tmp/page.html")
+        """
+        return self.attention(line, target)
 
     def _ids(self, text: str) -> list[int]:
         return self.tokenizer.encode(text, add_special_tokens=False, find_special_tokens=False).ids

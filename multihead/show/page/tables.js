@@ -8,7 +8,7 @@ function showChosen(matrix, row) {
   for (const [w, j] of order) {
     if (w === 0) break;
     const bar = make("span", { className: "weight" });
-    bar.style.width = `${(6 * w).toFixed(2)}rem`;
+    bar.style.width = `${(5 * w).toFixed(2)}rem`;
     body.append(make("tr", {}, make("td", {}, plain(matrix.columns.names[j], 60)), make("td", { className: "number" }, String(j + 1)),
       make("td", { className: "number" }, shortNumber(w)), make("td", {}, bar)));
   }
