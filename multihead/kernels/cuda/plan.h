@@ -57,7 +57,7 @@ inline int forward_shape(const Call& call) {
   if (call.q.type == Element::f16) return wide ? 6 + masked : 8 + masked;
   if (wide) return masked;
   if (!masked) return call.Tq < 2048 ? 2 : 3;
-  return call.Tq <= 2048 ? 4 : 5;
+  return call.Tq <= 2048 ? 10 : 5;
 }
 inline int dq_shape(const Call& call) {
   const bool masked = is_masked(call.options), wide = kernel_width(call) == 128;

@@ -23,7 +23,7 @@ struct ForwardShape {
   static constexpr int kShared = 2 * kQBytes + 2 * kStages * kBlockBytes + 256 + 16 + 4 * sizeof(Facts) + 1024;  // Q twice, K and V, barriers, alignment
   static constexpr int kThreads = (kGroups + 1) * 128;
   static constexpr int kProducerRegisters = kGroups == 1 ? 24 : kGroups == 2 ? 40 : 32;
-  static constexpr int kConsumerRegisters = kGroups <= 2 ? 232 : kGroups == 3 ? 160 : 112;
+  static constexpr int kConsumerRegisters = kPerSm == 3 ? 136 : kGroups <= 2 ? 232 : kGroups == 3 ? 160 : 112;
 };
 
 template <class C>

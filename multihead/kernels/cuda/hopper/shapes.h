@@ -18,6 +18,7 @@ inline constexpr ForwardEntry kForwardShapes[] = {
     {Element::bf16, 64, 2, 128, 2, true, true, true},   {Element::bf16, 64, 3, 128, 2, true, true, true},
     {Element::f16, 128, 2, 128, 2, false, true, false}, {Element::f16, 128, 2, 128, 2, true, true, false},
     {Element::f16, 64, 2, 128, 2, false, true, false},  {Element::f16, 64, 2, 128, 2, true, true, false},
+    {Element::bf16, 64, 1, 64, 3, true, false, true, 3},
 };
 
 struct DqEntry {
