@@ -135,8 +135,7 @@ Facts facts() {
   const Library& loaded = library();
   out.library = loaded.path;
   if (loaded.toolkit) out.toolkit = version(loaded.toolkit());
-  if (!out.missing.empty()) return out;
-  out.missing = loaded.missing;
+  if (!loaded.missing.empty()) out.missing += (out.missing.empty() ? "" : "; ") + loaded.missing;
   if (out.missing.empty() && out.major != 9)
     out.missing = fmt::format("{} has compute capability {}.{}; the kernels are built for 9.0 (Hopper)", out.name, out.major, out.minor);
   return out;

@@ -25,7 +25,7 @@ def facts_with(library):
 
 
 def test_missing_library_is_named():
-    assert facts_with("/nowhere/libmultihead_cuda.so")["missing"].startswith("/nowhere/libmultihead_cuda.so is not found")
+    assert "/nowhere/libmultihead_cuda.so is not found" in facts_with("/nowhere/libmultihead_cuda.so")["missing"]
 
 
 def test_library_of_another_version_is_refused():
