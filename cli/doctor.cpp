@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,6 +12,7 @@
 #include "bench/machine_facts.h"
 #include "cli/verbs.h"
 #include "multihead/base/parallel.h"
+#include "multihead/ops/attention/on_gpu.h"
 #include "multihead/ops/machine.h"
 
 namespace mh::cli {
@@ -52,6 +54,17 @@ std::string meaning_without(const std::string& rung) {
   if (rung == "avx512_bf16") return "bf16 is computed as f32 multiply-adds, as fast as f32, unless there are tiles";
   if (rung == "amx") return "bf16 has no tiles; with them its matrix products would be several times faster";
   return "a lower rung is used";
+}
+
+std::string gpu_text(const GpuFacts& gpu) {
+  if (gpu.name.empty()) return gpu.driver.empty() ? "none" : fmt::format("none; driver for CUDA {}", gpu.driver);
+  return fmt::format("{}, {}, compute capability {}.{}, driver for CUDA {}", gpu.name, bytes_text(gpu.memory), gpu.major,
+                     gpu.minor, gpu.driver);
+}
+
+std::string gpu_kernels_text(const GpuFacts& gpu) {
+  if (gpu.library.empty()) return "none";
+  return fmt::format("{}, built with CUDA {}", gpu.library, gpu.toolkit);
 }
 
 std::string highest_rung(const std::vector<RungInfo>& rungs) {
@@ -104,10 +117,14 @@ void print_text(const bench::MachineFacts& facts, const std::vector<RungInfo>& r
                              facts.huge_pages.empty() ? "unknown" : facts.huge_pages));
   line("system",
        fmt::format("{}, {}{}", facts.kernel, facts.architecture, facts.hypervisor ? ", under a hypervisor" : ""));
+  const GpuFacts gpu = gpu_facts();
+  line("GPU", gpu_text(gpu));
+  line("  kernels", gpu_kernels_text(gpu));
+  if (!gpu.missing.empty()) line("  missing", gpu.missing);
   line("instructions", instructions_text(facts, true));
   line("  missing", instructions_text(facts, false));
-  for (const Variable& each : {variable("MH_CPU_ISA"), variable("MH_THREADS")})
-    line(each.name, each.value ? each.value : "not set");
+  for (const Variable& each : {variable("MH_CPU_ISA"), variable("MH_THREADS"), variable("MULTIHEAD_CUDA_LIBRARY")})
+    fmt::print("{:<14}{}{}\n", each.name, std::strlen(each.name) < 14 ? "" : "  ", each.value ? each.value : "not set");
 
   fmt::print("\nRungs of the ladder, lowest first\n");
   for (const RungInfo& rung : rungs) {
@@ -133,8 +150,16 @@ void print_json(const bench::MachineFacts& facts, const std::vector<RungInfo>& r
   for (const RungInfo& rung : rungs)
     out["rungs"].push_back(
         {{"name", rung.name}, {"usable", rung.usable}, {"in_use", rung.name == rung_name()}, {"why", rung.why}});
+  const GpuFacts gpu = gpu_facts();
+  out["gpu"] = {{"name", gpu.name},
+                {"memory", gpu.memory},
+                {"compute_capability", gpu.name.empty() ? "" : fmt::format("{}.{}", gpu.major, gpu.minor)},
+                {"driver", gpu.driver},
+                {"kernels", gpu.library},
+                {"toolkit", gpu.toolkit},
+                {"missing", gpu.missing}};
   out["environment"] = nlohmann::ordered_json::object();
-  for (const Variable& each : {variable("MH_CPU_ISA"), variable("MH_THREADS")})
+  for (const Variable& each : {variable("MH_CPU_ISA"), variable("MH_THREADS"), variable("MULTIHEAD_CUDA_LIBRARY")})
     out["environment"][each.name] = each.value ? nlohmann::ordered_json(each.value) : nlohmann::ordered_json();
   out["notes"] = notes(facts, rungs);
   fmt::print("{}\n", out.dump(2));
@@ -146,7 +171,7 @@ void add_doctor(CLI::App& app, int& code) {
   CLI::App* verb =
       app.add_subcommand("doctor", "what this machine has, which kernels it will use and why, and what is missing");
   auto json = std::make_shared<bool>(false);
-  verb->add_flag("--json", *json, "print JSON: version, machine, rung, why, rungs, environment, notes");
+  verb->add_flag("--json", *json, "print JSON: version, machine, rung, why, rungs, gpu, environment, notes");
   verb->footer(
       "Kernels are compiled for several instruction sets, the rungs of a ladder; the highest one this CPU can run is "
       "used.\n"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times our attention beside PyTorch's cuDNN and FlashAttention on one GPU and records the ratios.
 
-usage: table.py LIBRARY RESULT.json [--only forward|backward|decode|window] [--d D] [--peers cudnn,flash] [--rounds N]
+usage: table.py LIBRARY RESULT.json [--only forward|backward|decode|window|options] [--d D] [--peers cudnn,flash] [--rounds N]
 
 Calls of all sides are interleaved in CUDA graphs, so that they meet the same clocks; the time of a side is its median.
 Ratio: the peer's time over ours. FLOPs: forward 4·B·H·S²·D (half if causal), backward 2.5 × that.
@@ -21,7 +21,8 @@ NUMBERS = ("B", "H", "Hkv", "Tq", "Tk", "D", "type", "causal", "behind", "generi
 
 
 class Plain(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_void_p) for name in POINTERS] + [(name, ctypes.c_int) for name in NUMBERS]
+    _fields_ = ([(name, ctypes.c_void_p) for name in POINTERS] + [(name, ctypes.c_int) for name in NUMBERS] +
+                [("bias", ctypes.c_void_p), ("slopes", ctypes.c_void_p), ("cap", ctypes.c_float), ("drop", ctypes.c_float)])
 
 
 class Ours:
@@ -161,11 +162,36 @@ def window(args, library, rows):
                 print(json.dumps(rows[-1]), flush=True)
 
 
+def options(args, library, rows):
+    """Forward calls whose options change scores pair by pair, beside the plain call; and wide heads, beside PyTorch's."""
+    S = 4096
+    for D in args.d:
+        q, k, v = (torch.randn(16384 // S, 2048 // D, S, D, device="cuda", dtype=torch.bfloat16) for _ in range(3))
+        bias, slopes = torch.randn(S, S, device="cuda"), torch.rand(2048 // D, device="cuda")
+        plain = Ours(library, q, k, v)
+        for name, given in (("bias", {"bias": bias.data_ptr()}), ("alibi", {"slopes": slopes.data_ptr()}), ("soft-cap", {"cap": 30.0}), ("dropout", {"drop": 0.1})):
+            own = Ours(library, q, k, v)
+            for field, value in given.items():
+                setattr(own.call, field, value)
+            own.forward()
+            t = race([plain.forward, own.forward], args.rounds)
+            rows.append({"pass": "forward", "D": D, "mask": name, "S": S, "peer": "ours, plain", "ratio": round(t[0] / t[1], 4), "us": round(t[1] * 1e6, 2)})
+            print(json.dumps(rows[-1]), flush=True)
+    for D in (192, 256):
+        q, k, v = (torch.randn(4, 8, S, D, device="cuda", dtype=torch.bfloat16) for _ in range(3))
+        own, theirs = Ours(library, q, k, v), lambda: torch.ops.aten._scaled_dot_product_flash_attention(q, k, v, 0.0, False, False)
+        own.forward()
+        t = race([theirs, own.forward], args.rounds)
+        rows.append({"pass": "forward", "D": D, "mask": "full", "S": S, "peer": "flash", "ratio": round(t[0] / t[1], 4), "us": round(t[1] * 1e6, 2),
+                     "tflops": round(4 * 32 * S * S * D / t[1] / 1e12, 1), "differences": [float(f"{difference(own.tensors['o'], theirs()[0]):.2e}")]})
+        print(json.dumps(rows[-1]), flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("library")
     parser.add_argument("result")
-    parser.add_argument("--only", choices=("forward", "backward", "decode", "window"))
+    parser.add_argument("--only", choices=("forward", "backward", "decode", "window", "options"))
     parser.add_argument("--d", type=int, action="append")
     parser.add_argument("--peers", default="cudnn", type=lambda text: text.split(","))
     parser.add_argument("--rounds", default=6, type=int)
@@ -188,6 +214,8 @@ def main():
             decode(args, library, rows)
         if args.only in (None, "window"):
             window(args, library, rows)
+        if args.only in (None, "options"):
+            options(args, library, rows)
     finally:
         with open(args.result, "w") as file:
             lines = ",\n".join(json.dumps(row) for row in rows)

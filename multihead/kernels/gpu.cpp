@@ -21,7 +21,7 @@ struct Library {
   std::string path, missing;
   decltype(&mh_cuda_forward) forward = nullptr;
   decltype(&mh_cuda_backward) backward = nullptr;
-  decltype(&mh_cuda_facts) facts = nullptr;
+  decltype(&mh_cuda_toolkit) toolkit = nullptr;
 };
 
 // Where it is looked for: what the variable says, or beside this code, or where the system looks.
@@ -65,7 +65,7 @@ Library load() {
     }
     find(handle, "mh_cuda_forward", library.forward);
     find(handle, "mh_cuda_backward", library.backward);
-    find(handle, "mh_cuda_facts", library.facts);
+    find(handle, "mh_cuda_toolkit", library.toolkit);
     library.path = path;
     library.missing.clear();
     return library;
@@ -79,6 +79,38 @@ const Library& library() {
 }
 
 std::string version(int number) { return number <= 0 ? "" : fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
+
+// What NVIDIA's driver says, without our library: libcuda.so.1 is part of it.
+Facts driver_facts() {
+  Facts out;
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!driver) {
+    out.missing = "no driver of NVIDIA's is installed (libcuda.so.1)";
+    return out;
+  }
+  int (*start)(unsigned) = nullptr, (*version_of)(int*) = nullptr, (*count_of)(int*) = nullptr;
+  int (*name_of)(char*, int, int) = nullptr, (*attribute_of)(int*, int, int) = nullptr, (*memory_of)(size_t*, int) = nullptr;
+  find(driver, "cuInit", start);
+  find(driver, "cuDriverGetVersion", version_of);
+  find(driver, "cuDeviceGetCount", count_of);
+  find(driver, "cuDeviceGetName", name_of);
+  find(driver, "cuDeviceGetAttribute", attribute_of);
+  find(driver, "cuDeviceTotalMem_v2", memory_of);
+  int number = 0, count = 0;
+  if (version_of && version_of(&number) == 0) out.driver = version(number);
+  const int failed = start ? start(0) : -1;
+  if (failed != 0 || !count_of || count_of(&count) != 0 || count == 0) {
+    out.missing = fmt::format("the driver finds no GPU (cuInit gives {})", failed);
+    return out;
+  }
+  char name[256] = {};
+  constexpr int kMajor = 75, kMinor = 76;  // of CUdevice_attribute
+  if (name_of && name_of(name, sizeof name, 0) == 0) out.name = name;
+  if (attribute_of) attribute_of(&out.major, kMajor, 0), attribute_of(&out.minor, kMinor, 0);
+  size_t memory = 0;
+  if (memory_of && memory_of(&memory, 0) == 0) out.memory = static_cast<int64_t>(memory);
+  return out;
+}
 
 void run(std::string_view op, decltype(&mh_cuda_forward) Library::* function, const cuda::Packed& packed, const Queue& queue) {
   const Library& loaded = library();
@@ -99,23 +131,13 @@ void attention_backward(const AttentionBackwardArgs& args, const Queue& queue) {
 }
 
 Facts facts() {
+  Facts out = driver_facts();
   const Library& loaded = library();
-  Facts out;
   out.library = loaded.path;
-  out.missing = loaded.missing;
-  if (!loaded.facts) return out;
-  cuda::GpuFacts found;
-  loaded.facts(&found);
-  out.name = found.name;
-  out.major = found.major;
-  out.minor = found.minor;
-  out.memory = found.memory;
-  out.driver = version(found.driver);
-  out.toolkit = version(found.toolkit);
-  if (found.count == 0)
-    out.missing = fmt::format("no GPU can be used: {}", found.reason);
-  else if (found.major != 9)
-    out.missing = fmt::format("{} has compute capability {}.{}; the kernels are built for 9.0 (Hopper)", out.name, found.major, found.minor);
+  if (loaded.toolkit) out.toolkit = version(loaded.toolkit());
+  if (!loaded.missing.empty()) out.missing += (out.missing.empty() ? "" : "; ") + loaded.missing;
+  if (out.missing.empty() && out.major != 9)
+    out.missing = fmt::format("{} has compute capability {}.{}; the kernels are built for 9.0 (Hopper)", out.name, out.major, out.minor);
   return out;
 }
 

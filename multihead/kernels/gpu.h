@@ -30,7 +30,7 @@ struct Facts {
   int64_t memory = 0;                 // bytes
   std::string driver, toolkit;        // versions of CUDA, "13.0"; empty: unknown
 };
-// What is there. Never throws, loads the library.
+// What is there: loads the driver's library, and ours.
 Facts facts();
 
 }  // namespace mh::kernels::gpu

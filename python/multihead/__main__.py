@@ -8,6 +8,7 @@ import platform
 import sys
 
 import multihead
+from multihead import _core
 
 PEERS = ("numpy", "ml_dtypes", "torch", "transformers")
 
@@ -22,7 +23,7 @@ def facts():
             found[name] = None
     machine = multihead.machine()
     rungs = [{"name": name, "usable": usable, "why": why} for name, usable, why in machine["rungs"]]
-    environment = {name: os.environ.get(name) for name in ("MH_CPU_ISA", "MH_THREADS")}
+    environment = {name: os.environ.get(name) for name in ("MH_CPU_ISA", "MH_THREADS", "MULTIHEAD_CUDA_LIBRARY")}
     return {
         "build": multihead.build_info(),
         "python": platform.python_version(),
@@ -32,6 +33,7 @@ def facts():
         "threads": multihead.threads(),
         "rung": machine["rung"],
         "rungs": rungs,
+        "gpu": _core.gpu_facts(),
         "environment": environment,
     }
 
@@ -62,8 +64,16 @@ def doctor(as_json):
     line("packages", ", ".join(f"{name} {version or 'not installed'}" for name, version in said["packages"].items()))
     line("CPU", said["cpu"] or platform.machine())
     line("CPUs", f"{said['cpus']} may be used, by {said['threads']} threads")
+    gpu = said["gpu"]
+    if gpu["name"]:
+        line("GPU", f"{gpu['name']}, {gpu['memory'] / 2**30:.1f} GiB, compute capability {gpu['compute_capability']}, driver for CUDA {gpu['driver']}")
+    else:
+        line("GPU", "none")
+    line("  kernels", f"{gpu['library']}, built with CUDA {gpu['toolkit']}" if gpu["library"] else "none")
+    if gpu["missing"]:
+        line("  missing", gpu["missing"])
     for name, value in said["environment"].items():
-        line(name, value or "not set")
+        line(name, f"{'' if len(name) < 14 else '  '}{value or 'not set'}")
     print("\nRungs of the ladder, lowest first")
     wide = max(len(rung["name"]) for rung in said["rungs"]) + 2
     for rung in said["rungs"]:

@@ -103,7 +103,7 @@ bool verify(Problem& p, Route route, const char* name) {
 }
 
 // Cases that meet every edge of a tile: lengths around it, one key, more rows than keys, groups, window, prefix, growing scores.
-std::vector<Setup> tile_cases(Element type, int D, bool masked) {
+std::vector<Setup> tile_cases(Element type, int D, bool masked, bool options = false) {
   std::vector<Setup> cases;
   for (const auto& [Tq, Tk] : {std::pair{128, 128}, {1, 1}, {333, 777}, {777, 333}, {500, 500}, {64, 300}}) {
     Setup s{.type = type, .B = 2, .H = 4, .Hkv = 2, .Tq = Tq, .Tk = Tk, .Dk = D, .Dv = D};
@@ -125,6 +125,18 @@ std::vector<Setup> tile_cases(Element type, int D, bool masked) {
     s.prefix = -1, s.top_left = true, s.garbage = true;
     cases.push_back(s);
   }
+  for (int n = 0; n < (options ? 14 : 0); ++n) {
+    Setup s{.type = type, .B = 2, .H = 4, .Hkv = 2, .Tq = n % 2 ? 200 : 64, .Tk = n % 2 ? 333 : 64, .Dk = D, .Dv = D};
+    if (n & 1) s.ahead = 0, s.lengths = true, s.garbage = n > 6;
+    if (n / 2 == 0) s.cap = 2.5f;
+    if (n / 2 == 1) s.slopes = true;
+    if (n / 2 == 2) s.relative = true, s.sink = true;
+    if (n / 2 == 3) s.bias = n & 1 ? 3 : 8;
+    if (n / 2 == 4) s.drop = 0.3f;
+    if (n / 2 == 5) s.documents = true, s.drop = 1;
+    if (n / 2 == 6) s.keep = true, s.bias = 5, s.cap = 5, s.drop = 0.1f;
+    cases.push_back(s);
+  }
   Setup loud{.type = type, .B = 1, .H = 2, .Hkv = 1, .Tq = 400, .Tk = 600, .Dk = D, .Dv = D, .loud = 9};
   if (masked) loud.ahead = 0;
   cases.push_back(loud);
@@ -136,7 +148,7 @@ uint16_t* flags_of(Problem& p) { return reinterpret_cast<uint16_t*>((reinterpret
 void check_forward(int n) {
   const ForwardEntry& e = kForwardShapes[n];
   const int before = failures.load();
-  for (const Setup& s : tile_cases(e.type, e.D, e.masked)) {
+  for (const Setup& s : tile_cases(e.type, e.D, e.masked, e.options)) {
     Problem p(s, 7 * n + 1);
     p.solve();
     must(forward_hopper(p.call, n, flags_of(p), cudaStreamPerThread), "forward_hopper");
@@ -357,6 +369,11 @@ void small() {
         p.solve();
         verify(p, Route::best, "best");
       }
+  for (int D : {64, 128, 192, 256}) {
+    Problem with_options({.B = 1, .H = 2, .Hkv = 1, .Tq = 150, .Tk = 170, .Dk = D, .Dv = D, .ahead = 0, .documents = true, .keep = true, .bias = 8, .cap = 5, .drop = 0.1f}, 6);
+    with_options.solve();
+    verify(with_options, Route::best, "options");
+  }
   Setup s{.B = 2, .H = 8, .Hkv = 2, .Tq = 1, .Tk = 300, .Dk = 128, .Dv = 128};
   Problem p(s, 4);
   p.solve();

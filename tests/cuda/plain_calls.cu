@@ -8,6 +8,8 @@ struct Plain {
   const float* scale;
   int B, H, Hkv, Tq, Tk, D, type, causal, behind, generic;
   int forward_shape, dq_shape, dkv_shape;  // places in hopper/shapes.h; -1: the plan's choice
+  const float *bias, *slopes;  // (Tq, Tk) for all, (H), or null
+  float cap, drop;
 };
 
 namespace {
@@ -26,6 +28,10 @@ Call call_of(const Plain& p) {
   c.options.scale = p.scale;
   if (p.causal) c.options.ahead = 0;
   if (p.behind >= 0) c.options.behind = p.behind;
+  if (p.bias) c.options.bias = {const_cast<float*>(p.bias), Element::f32, {0, 0, p.Tk, 1}};
+  c.options.slopes = p.slopes;
+  c.options.cap = p.cap;
+  c.options.dropout_threshold = static_cast<uint32_t>(p.drop * 65536);
   c.q = dense(p.q, type, p.H, p.Tq, p.D), c.o = dense(p.o, type, p.H, p.Tq, p.D), c.d_o = dense(p.d_o, type, p.H, p.Tq, p.D);
   c.dq = dense(p.dq, type, p.H, p.Tq, p.D), c.k = dense(p.k, type, p.Hkv, p.Tk, p.D), c.v = dense(p.v, type, p.Hkv, p.Tk, p.D);
   c.dk = dense(p.dk, type, p.Hkv, p.Tk, p.D), c.dv = dense(p.dv, type, p.Hkv, p.Tk, p.D);

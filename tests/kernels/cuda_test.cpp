@@ -152,13 +152,26 @@ TEST(CudaPlan, EveryPlanNamesAShapeThatFitsTheCall) {
         }
 }
 
+TEST(CudaPlan, WideHeadsAndOptionsGetAForwardShapeThatTakesThem) {
+  for (Element type : {Element::bf16, Element::f16})
+    for (int D : {64, 128, 136, 192, 200, 256}) {
+      Call c = plain_call(type, 512, D);
+      c.options.cap = 1;
+      ASSERT_EQ(hopper_refuses_forward(c), nullptr);
+      const ForwardEntry& f = kForwardShapes[forward_shape(c)];
+      ASSERT_TRUE(f.type == type && f.options && f.masked && !f.fixed);
+      ASSERT_EQ(f.D, (D + 63) / 64 * 64);
+    }
+}
+
 TEST(CudaPlan, RefusalsSayWhy) {
-  EXPECT_STREQ(hopper_refuses(plain_call(Element::f32, 64, 64)), "the tensor cores' kernels take bf16 and f16");
-  EXPECT_STREQ(hopper_refuses(plain_call(Element::bf16, 64, 136)), "heads are wider than 128");
-  EXPECT_STREQ(hopper_refuses(plain_call(Element::bf16, 64, 60)), "rows are not aligned to 16 bytes");
+  EXPECT_STREQ(hopper_refuses_forward(plain_call(Element::f32, 64, 64)), "the tensor cores' kernels take bf16 and f16");
+  EXPECT_STREQ(hopper_refuses_forward(plain_call(Element::bf16, 64, 264)), "heads are wider than 256");
+  EXPECT_STREQ(hopper_refuses_backward(plain_call(Element::bf16, 64, 136)), "heads are wider than 128");
+  EXPECT_STREQ(hopper_refuses_forward(plain_call(Element::bf16, 64, 60)), "rows are not aligned to 16 bytes");
   Call c = plain_call(Element::bf16, 64, 64);
   c.options.cap = 1;
-  EXPECT_STREQ(hopper_refuses(c), "scores are capped");
+  EXPECT_STREQ(hopper_refuses_backward(c), "scores are capped");
 }
 
 TEST(CudaPlan, TilesComeOnceEachWhateverTheOrder) {

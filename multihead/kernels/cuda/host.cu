@@ -5,6 +5,7 @@
 
 #include "multihead/kernels/cuda/entry.h"
 #include "multihead/kernels/cuda/host_call.h"
+#include "multihead/kernels/cuda/launch.h"
 #include "multihead/kernels/cuda/plan.h"
 
 namespace mh::kernels::cuda {
@@ -29,7 +30,17 @@ int64_t bytes_of(Element type) {
   }
 }
 
-// Arrays of the host, packed into one buffer that is copied to the device at once.
+// A piece of a buffer as parameters of a kernel: a copy from pageable memory would first wait for all that the stream holds.
+struct Blob {
+  uint4 words[252];
+};
+constexpr int64_t kBlobBytes = sizeof(Blob), kMostByBlobs = 16 * kBlobBytes;
+
+__global__ void put_blob(const __grid_constant__ Blob blob, uint4* to, int count) {
+  if (static_cast<int>(threadIdx.x) < count) to[threadIdx.x] = blob.words[threadIdx.x];
+}
+
+// Arrays of the host, packed into one buffer that is copied to the device.
 class Staging {
  public:
   template <class T>
@@ -54,8 +65,19 @@ class Staging {
   cudaError_t send(char* to, cudaStream_t stream) {
     for (const Place& place : places_) *place.pointer = to + place.offset;
     for (const Result& result : results_) *result.pointer = reinterpret_cast<float*>(to + result.offset);
-    return cudaMemcpyAsync(to, buffer_.data(), buffer_.size(), cudaMemcpyHostToDevice, stream);
+    const auto size = static_cast<int64_t>(buffer_.size());  // a multiple of 256
+    if (size > kMostByBlobs) return cudaMemcpyAsync(to, buffer_.data(), buffer_.size(), cudaMemcpyHostToDevice, stream);
+    for (int64_t at = 0; at < size; at += kBlobBytes) {
+      Blob blob;
+      const int64_t bytes = size - at < kBlobBytes ? size - at : kBlobBytes;
+      std::memcpy(&blob, buffer_.data() + at, bytes);
+      const cudaError_t error = launch(put_blob, Grid{dim3(1), 256}, stream, blob, reinterpret_cast<uint4*>(to + at), static_cast<int>(bytes / 16));
+      if (error != cudaSuccess) return error;
+    }
+    return cudaSuccess;
   }
+  // Whether what was sent stays valid when a CUDA graph runs the call again.
+  bool repeats() const { return results_.empty() && static_cast<int64_t>(buffer_.size()) <= kMostByBlobs; }
   cudaError_t give_back(cudaStream_t stream) {
     for (const Result& result : results_) {
       const cudaError_t error = cudaMemcpyAsync(result.home, *result.pointer, result.count * 4, cudaMemcpyDeviceToHost, stream);
@@ -130,15 +152,17 @@ int run(const HostCall& given, char* sentence, int64_t (*workspace)(const Call&)
   const OnDevice device(given.device);
   if (device.error != cudaSuccess) return say(sentence, device.error, 0);
   const auto stream = static_cast<cudaStream_t>(given.stream);
-  cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
-  if (cudaStreamIsCapturing(stream, &capturing) == cudaSuccess && capturing != cudaStreamCaptureStatusNone) {
-    std::snprintf(sentence, kLongestSentence, "the call reads memory of the host; expected a stream that no CUDA graph is captured from");
-    return 1;
-  }
   Call call = given.call;
   call.spans = given.spans;
   Staging staging;
   stage(staging, call);
+  cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+  if (!staging.repeats() && cudaStreamIsCapturing(stream, &capturing) == cudaSuccess && capturing != cudaStreamCaptureStatusNone) {
+    std::snprintf(sentence, kLongestSentence,
+                  "a CUDA graph is captured from the stream of a call that copies large arrays from the host, or gradients to it; expected "
+                  "masks and biases on the GPU");
+    return 1;
+  }
   const int64_t bytes = staging.bytes() + workspace(call);
   void* memory = nullptr;
   cudaError_t error = cudaMallocAsync(&memory, bytes, stream);
@@ -166,19 +190,8 @@ int mh_cuda_backward(const HostCall* call, char* sentence) {
   return run(*call, sentence, backward_workspace, [](const Call& c, void* workspace, cudaStream_t stream) { return attention_backward(c, workspace, stream); });
 }
 
-void mh_cuda_facts(GpuFacts* facts) {
-  cudaDriverGetVersion(&facts->driver);
-  cudaRuntimeGetVersion(&facts->toolkit);
-  cudaError_t error = cudaGetDeviceCount(&facts->count);
-  cudaDeviceProp properties;
-  if (error == cudaSuccess && facts->count > 0) error = cudaGetDeviceProperties(&properties, 0);
-  if (error != cudaSuccess || facts->count == 0) {
-    facts->count = 0;
-    std::snprintf(facts->reason, sizeof facts->reason, "%s", error == cudaSuccess ? "no CUDA device" : cudaGetErrorString(error));
-    cudaGetLastError();
-    return;
-  }
-  std::snprintf(facts->name, sizeof facts->name, "%s", properties.name);
-  facts->major = properties.major, facts->minor = properties.minor;
-  facts->memory = static_cast<int64_t>(properties.totalGlobalMem);
+int mh_cuda_toolkit() {
+  int version = 0;
+  cudaRuntimeGetVersion(&version);
+  return version;
 }

@@ -15,16 +15,8 @@ struct HostCall {
   void* stream = nullptr;
 };
 
-// One graphics processor, or why there is none.
-struct GpuFacts {
-  int count = 0;
-  char name[256] = {}, reason[256] = {};
-  int major = 0, minor = 0, driver = 0, toolkit = 0;  // driver, toolkit: 1000 · major + 10 · minor, of CUDA
-  int64_t memory = 0;
-};
-
 // A program and a library of different versions must not meet: both name what they were compiled with.
-inline constexpr int64_t kInterface = 1'000'000'000LL * 1 + 10'000 * sizeof(HostCall) + sizeof(GpuFacts);
+inline constexpr int64_t kInterface = 1'000'000 + sizeof(HostCall);
 
 inline constexpr int kLongestSentence = 512;
 
@@ -35,5 +27,5 @@ extern "C" {
 int64_t mh_cuda_interface();
 int mh_cuda_forward(const mh::kernels::cuda::HostCall* call, char* sentence);
 int mh_cuda_backward(const mh::kernels::cuda::HostCall* call, char* sentence);
-void mh_cuda_facts(mh::kernels::cuda::GpuFacts* facts);
+int mh_cuda_toolkit();  // 1000 · major + 10 · minor
 }

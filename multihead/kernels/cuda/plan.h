@@ -17,27 +17,33 @@ inline bool tma_reads(const Array& a, int64_t width) {
   return true;
 }
 
-// Why the wgmma kernels do not take the call; null: they do.
-inline const char* hopper_refuses(const Call& call) {
-  const Options& o = call.options;
-  if (call.q.type != Element::bf16 && call.q.type != Element::f16) return "the tensor cores' kernels take bf16 and f16";
-  if (call.k.type != call.q.type || call.pages) return "the keys are paged or quantized";
-  if (call.Dk > 128 || call.Dv > 128) return "heads are wider than 128";
-  if (call.Tk == 0 || call.Tq == 0) return "there are no keys or no rows";
-  if (o.likeness != Likeness::dot) return "the similarity is not the dot product";
+// Options that change scores pair by pair.
+inline const char* pair_option(const Options& o) {
   if (o.cap > 0) return "scores are capped";
   if (o.dropout_threshold != 0) return "dropout";
   if (o.q_documents || o.dense_count > 0) return "a document or dense mask";
   if (o.relative || o.slopes || o.bias) return "a bias";
+  return nullptr;
+}
+
+// Why the wgmma kernels do not take the call; null: they do.
+inline const char* hopper_refuses(const Call& call, int widest) {
+  const Options& o = call.options;
+  if (call.q.type != Element::bf16 && call.q.type != Element::f16) return "the tensor cores' kernels take bf16 and f16";
+  if (call.k.type != call.q.type || call.pages) return "the keys are paged or quantized";
+  if (call.Dk > widest || call.Dv > widest) return widest == 128 ? "heads are wider than 128" : "heads are wider than 256";
+  if (call.Tk == 0 || call.Tq == 0) return "there are no keys or no rows";
+  if (o.likeness != Likeness::dot) return "the similarity is not the dot product";
   if (!tma_reads(call.q, call.Dk) || !tma_reads(call.k, call.Dk) || !tma_reads(call.v, call.Dv)) return "rows are not aligned to 16 bytes";
   return nullptr;
 }
 inline const char* hopper_refuses_forward(const Call& call) {
-  if (const char* why = hopper_refuses(call)) return why;
+  if (const char* why = hopper_refuses(call, 256)) return why;
   return tma_reads(call.o, call.Dv) ? nullptr : "rows of o are not aligned to 16 bytes";
 }
 inline const char* hopper_refuses_backward(const Call& call) {
-  if (const char* why = hopper_refuses(call)) return why;
+  if (const char* why = hopper_refuses(call, 128)) return why;
+  if (const char* why = pair_option(call.options)) return why;
   if (!call.dq || !call.dk || !call.dv) return "not all of dq, dk and dv are wanted";
   for (const Array* a : {&call.dq, &call.dk})
     if (!tma_reads(*a, call.Dk)) return "rows of a gradient are not aligned to 16 bytes";
@@ -49,15 +55,16 @@ inline const char* hopper_refuses_backward(const Call& call) {
 // Whether chunks of 64 columns fill every row: then one TMA brings a tile.
 inline bool whole_chunks(const Call& call) { return call.Dk == 128 && call.Dv == 128; }
 
-inline int kernel_width(const Call& call) { return call.Dk > 64 || call.Dv > 64 ? 128 : 64; }
+inline int kernel_width(const Call& call) { return whole_tiles(call.Dk > call.Dv ? call.Dk : call.Dv, 64) * 64; }
 
 // The tile grows with the length where it won on an H200 (16k tokens, hidden 2048).
 inline int forward_shape(const Call& call) {
-  const bool masked = is_masked(call.options), wide = kernel_width(call) == 128;
-  if (call.q.type == Element::f16) return wide ? 6 + masked : 8 + masked;
+  const bool masked = is_masked(call.options), wide = kernel_width(call) == 128, f16 = call.q.type == Element::f16;
+  if (pair_option(call.options) || kernel_width(call) > 128) return (f16 ? 15 : 11) + kernel_width(call) / 64 - 1;
+  if (f16) return wide ? 6 + masked : 8 + masked;
   if (wide) return masked;
   if (!masked) return call.Tq < 2048 ? 2 : 3;
-  return call.Tq <= 2048 ? 4 : 5;
+  return call.Tq <= 2048 ? 10 : 5;
 }
 inline int dq_shape(const Call& call) {
   const bool masked = is_masked(call.options), wide = kernel_width(call) == 128;
@@ -84,6 +91,7 @@ inline int heads_in_l2(int heads, int64_t bytes) {
 inline const char* decode_refuses(const Call& call) {
   if (const char* why = hopper_refuses_forward(call)) return why;
   if (call.Tq != 1) return "more than one query";
+  if (const char* why = pair_option(call.options)) return why;
   if (call.H / call.Hkv > 8) return "more than 8 query heads share a key head";
   if (call.Dk != call.Dv || (call.Dk != 64 && call.Dk != 128)) return "heads are not 64 or 128 wide";
   if (call.options.sink) return "a sink";

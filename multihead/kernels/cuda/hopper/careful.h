@@ -2,6 +2,7 @@
 // (0 · NaN is NaN) or left the range of the fixed reference. One warp a row; the lanes share keys, then columns.
 #pragma once
 
+#include "multihead/kernels/cuda/generic.h"
 #include "multihead/kernels/cuda/hopper/fragment.h"
 
 namespace mh::kernels::cuda {
@@ -42,29 +43,42 @@ MH_DEVICE Rows<T> rows_of(const Array& array, int batch, int head, int begin) {
   return {static_cast<T*>(array.data) + array.at(batch, head, begin), array.stride[2]};
 }
 
-// o and lse of rows [row, row + 16) of a head; at most 128 columns.
-template <class T>
-MH_DEVICE void careful_forward(const Call& call, const Span& span, const Interval& mask, int h, int row, int lane) {
+// o and lse of rows [row, row + 16) of a head; at most 32 · kColumns columns.
+template <class T, int kColumns, bool kOptions>
+MH_DEVICE void careful_forward(const Call& call, const Span& span, const Interval& mask, int b, int h, int row, int lane) {
   const int hk = h / (call.H / call.Hkv);
   const Rows<T> q = rows_of<T>(call.q, span.batch, h, span.q_begin), o = rows_of<T>(call.o, span.batch, h, span.q_begin);
   const Rows<T> k = rows_of<T>(call.k, span.batch, hk, span.k_begin), v = rows_of<T>(call.v, span.batch, hk, span.k_begin);
   const float scale = call.options.scale[h];
   for (int i = row; i < min(row + 16, span.q_len); ++i) {
     const int low = mask.low(i), high = mask.high(i);
-    float top = -INFINITY, sum = 0, acc[4] = {};
+    float top = -INFINITY, sum = 0, acc[kColumns] = {};
     for (int j0 = low; j0 < high; j0 += 32) {
       const int j = j0 + lane;
-      const float s = j < high ? scale * dot_rows(q[i], k[j], call.Dk) : -INFINITY;
+      float s = -INFINITY, factor = 1;
+      bool kept = j < high;
+      if constexpr (kOptions) {
+        kept = kept && keeps(call.options, mask, b, h, i, j);
+        if (kept) {
+          const Score score = score_of(call, span, b, h, i, j, dot_rows(q[i], k[j], call.Dk), 0, 0);
+          kept = score.kept;
+          s = kept ? score.s : -INFINITY;
+          factor = dropout_factor(call.options, b, h, i, j);
+        }
+      } else if (kept) {
+        s = scale * dot_rows(q[i], k[j], call.Dk);
+      }
       const float now = fmaxf(top, warp_max(s)), ref = now == -INFINITY ? 0.f : now;
       const float shrink = top == -INFINITY ? 0.f : expf(top - ref), p = expf(s - ref);
       sum = sum * shrink + warp_sum(p);
       top = now;
 #pragma unroll
-      for (int c = 0; c < 4; ++c) acc[c] *= shrink;
-      for (int n = 0; n < min(32, high - j0); ++n) {
-        const float w = __shfl_sync(~0u, p, n);
+      for (int c = 0; c < kColumns; ++c) acc[c] *= shrink;
+      for (uint32_t left = __ballot_sync(~0u, kept && factor != 0); left; left &= left - 1) {
+        const int n = __ffs(left) - 1;
+        const float w = __shfl_sync(~0u, p * factor, n);
 #pragma unroll
-        for (int c = 0; c < 4; ++c)
+        for (int c = 0; c < kColumns; ++c)
           if (lane + 32 * c < call.Dv) acc[c] = fmaf(w, static_cast<float>(v[j0 + n][lane + 32 * c]), acc[c]);
       }
     }
@@ -72,12 +86,12 @@ MH_DEVICE void careful_forward(const Call& call, const Span& span, const Interva
       const float sink = call.options.sink[h], now = fmaxf(top, sink), shrink = top == -INFINITY ? 0.f : expf(top - now);
       sum = sum * shrink + expf(sink - now);
 #pragma unroll
-      for (int c = 0; c < 4; ++c) acc[c] *= shrink;
+      for (int c = 0; c < kColumns; ++c) acc[c] *= shrink;
       top = now;
     }
     const float inverse = sum == 0.f ? 0.f : 1 / sum;
 #pragma unroll
-    for (int c = 0; c < 4; ++c)
+    for (int c = 0; c < kColumns; ++c)
       if (lane + 32 * c < call.Dv) o[i][lane + 32 * c] = static_cast<T>(acc[c] * inverse);
     if (lane == 0 && call.lse)
       static_cast<float*>(call.lse.data)[call.lse.at(span.batch, h, span.q_begin + i)] = sum == 0.f ? -INFINITY : top + logf(sum);

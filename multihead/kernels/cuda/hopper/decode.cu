@@ -82,8 +82,14 @@ __global__ __launch_bounds__(W * 32, 1) void decode_chunks_kernel(const __grid_c
     if (lu >= split.units) return;
     if (lane == 0) {
       barrier_expect(bar + 8 * ls, 2 * kBytes);
-      load_tile<D / 64, kKeys>(base + ls * 2 * kBytes, &map_k, bar + 8 * ls, l_row + lk, l_head, l_entry, true);
-      load_tile<D / 64, kKeys>(base + ls * 2 * kBytes + kBytes, &map_v, bar + 8 * ls, l_row + lk, l_head, l_entry, true);
+      const uint32_t to = base + ls * 2 * kBytes;
+      if constexpr (D > 64) {
+        tma_load_once(to, &map_k, bar + 8 * ls, l_row + lk, l_head, l_entry);
+        tma_load_once(to + kBytes, &map_v, bar + 8 * ls, l_row + lk, l_head, l_entry);
+      } else {
+        tma_load(to, &map_k, bar + 8 * ls, 0, l_row + lk, l_head, l_entry);
+        tma_load(to + kBytes, &map_v, bar + 8 * ls, 0, l_row + lk, l_head, l_entry);
+      }
     }
     if (++ls == kStages) ls = 0;
     lk += kKeys;

@@ -9,21 +9,23 @@
 #include <type_traits>
 
 #include "multihead/kernels/cuda/hopper/careful.h"
+#include "multihead/kernels/cuda/hopper/options.h"
 #include "multihead/kernels/cuda/hopper/task.h"
 #include "multihead/kernels/cuda/hopper/tile.h"
 
 namespace mh::kernels::cuda {
 
-template <class T_, int D_, int kGroups_, int BN_, int kStages_, bool kMasked_, bool kTurns_, bool kFixed_, int kPerSm_>
+template <class T_, int D_, int kGroups_, int BN_, int kStages_, bool kMasked_, bool kTurns_, bool kFixed_, int kPerSm_, bool kOptions_>
 struct ForwardShape {
   using T = T_;
   static constexpr int D = D_, kGroups = kGroups_, BM = kGroups_ * 64, BN = BN_, kStages = kStages_, kChunks = D_ / 64, kPerSm = kPerSm_;
-  static constexpr bool kMasked = kMasked_, kTurns = kTurns_, kFixed = kFixed_;
+  static constexpr bool kMasked = kMasked_, kTurns = kTurns_, kFixed = kFixed_, kOptions = kOptions_;
   static constexpr int kQBytes = BM * D * 2, kBlockBytes = BN * D * 2;
   static constexpr int kShared = 2 * kQBytes + 2 * kStages * kBlockBytes + 256 + 16 + 4 * sizeof(Facts) + 1024;  // Q twice, K and V, barriers, alignment
   static constexpr int kThreads = (kGroups + 1) * 128;
+  static constexpr bool kHandsOver = kThreads * kPerSm > 256;  // two warpgroups have all the registers they can address
   static constexpr int kProducerRegisters = kGroups == 1 ? 24 : kGroups == 2 ? 40 : 32;
-  static constexpr int kConsumerRegisters = kGroups <= 2 ? 232 : kGroups == 3 ? 160 : 112;
+  static constexpr int kConsumerRegisters = kPerSm == 3 ? 136 : kGroups <= 2 ? 232 : kGroups == 3 ? 160 : 112;
 };
 
 template <class C>
@@ -63,7 +65,7 @@ __global__ __launch_bounds__(C::kThreads, C::kPerSm) void hopper_forward(const _
   auto tile_blocks = [&](const Interval& mask, int m) { return blocks_of(mask, m * BM, m * BM + BM, BN); };
 
   if (threadIdx.x < 128) {  // the producer warpgroup
-    give_registers<C::kProducerRegisters>();
+    if constexpr (C::kHandsOver) give_registers<C::kProducerRegisters>();
     if (threadIdx.x == 0) {
       int tile = blockIdx.x, st = 0, ph = 0, stv = 0, phv = 0, again = -1, count = 0;
       while (true) {
@@ -129,9 +131,9 @@ __global__ __launch_bounds__(C::kThreads, C::kPerSm) void hopper_forward(const _
       }
     }
   } else {  // the consumer warpgroups: 64 query rows each
-    take_registers<C::kConsumerRegisters>();
+    if constexpr (C::kHandsOver) take_registers<C::kConsumerRegisters>();
     const int wg = threadIdx.x / 128 - 1, lane = threadIdx.x % 32, warp = (threadIdx.x / 32) % 4;
-    const float scale = call.options.scale[0], scale_log2 = scale * kLog2e;
+    const float scale = call.options.scale[0], scale_log2 = C::kOptions ? kLog2e : scale * kLog2e;
     int st = 0, ph = 0, stv = 0, phv = 0, count = 0, add = 0;
     float s[BN / 2], o[D / 2], top[2], sum[2], shrink[2], ref[2];
     uint32_t pf[BN / 4];
@@ -169,7 +171,7 @@ __global__ __launch_bounds__(C::kThreads, C::kPerSm) void hopper_forward(const _
       for (int i = 0; i < BN / 4; ++i) pf[i] = pack<T>(s[2 * i], s[2 * i + 1]);
     };
     auto maximum = [&](auto first_, auto masked_) {  // raises the reference of each row to its largest score
-      constexpr bool first = decltype(first_)::value, masked = decltype(masked_)::value;
+      constexpr bool first = decltype(first_)::value, masked = C::kOptions || decltype(masked_)::value;
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         float a0 = s[2 * r], a1 = s[2 * r + 1];
@@ -211,6 +213,10 @@ __global__ __launch_bounds__(C::kThreads, C::kPerSm) void hopper_forward(const _
     };
     using Yes = std::true_type;
     using No = std::false_type;
+    auto pairs_at = [&](int place, int n) -> PairsAt {
+      const Facts& facts = told[place];
+      return {facts.batch, facts.head, facts.row + wg * 64 + warp * 16 + lane / 4, facts.rows, facts.position, n * BN + (lane % 4) * 2, facts.k_len};
+    };
     // Of a tile only what the loops read is kept in registers.
     int qs, own, first, last, whole_first, whole_last;  // own: the tile's place in `told`, or -1 at the end
     bool cut;  // the last block reaches past the keys
@@ -235,6 +241,8 @@ __global__ __launch_bounds__(C::kThreads, C::kPerSm) void hopper_forward(const _
       else
         ends = {{0, 0}, {facts.k_len, facts.k_len}};
     };
+    auto score = [&](int n) { if constexpr (C::kOptions) score_pairs(s, call.options, scale, pairs_at(own, n)); };
+    auto thin = [&](int n) { if constexpr (C::kOptions) drop_out(s, call.options, pairs_at(own, n), lane); };
     auto drop = [&](int n) { mask_rows(s, ends, n * BN + (lane % 4) * 2, -INFINITY); };
     auto store = [&](int place, const float (&sum_)[2], const float (&ref_)[2], auto final_) {
       constexpr bool final = decltype(final_)::value;  // no further pass mends this tile
@@ -263,7 +271,9 @@ __global__ __launch_bounds__(C::kThreads, C::kPerSm) void hopper_forward(const _
       store_rows<T>(o, static_cast<T*>(call.o.data) + facts.at, call.o.stride[2], row, rows, call.Dv, factor, lane);
       bad = __any_sync(~0u, bad);
       if constexpr (final) {
-        if (bad) careful_forward<T>(call, span_of(call, facts.batch), mask_of(facts, call.options), facts.head, row - lane / 4, lane);
+        if (bad)
+          careful_forward<T, D / 32, C::kOptions>(call, span_of(call, facts.batch), mask_of(facts, call.options), facts.batch, facts.head,
+                                                  row - lane / 4, lane);
       } else if (lane == 0) {
         task.flags[facts.tile * 16 + wg * 4 + warp] = bad ? blockIdx.x : 0xFFFFu;
         if (bad) *any_redo = 1;
@@ -272,9 +282,11 @@ __global__ __launch_bounds__(C::kThreads, C::kPerSm) void hopper_forward(const _
     auto begin = [&] {  // softmax of a tile's first block
       free_k();
       if (last - first == 1) free_q(qs);
+      score(last - 1);
       if (C::kMasked || cut) drop(last - 1);
       maximum(Yes{}, Yes{});
       exponentials();
+      thin(last - 1);
     };
     auto step = [&](int n, auto masked_, auto fixed_) {
       constexpr bool fixed = decltype(fixed_)::value, masked = decltype(masked_)::value;
@@ -288,9 +300,11 @@ __global__ __launch_bounds__(C::kThreads, C::kPerSm) void hopper_forward(const _
       pin(s);
       free_k();
       if (n == first) free_q(qs);
+      score(n);
       if constexpr (masked) drop(n);
       if constexpr (!fixed) maximum(No{}, masked_);
       exponentials();
+      thin(n);
       pin(s);
       wgmma_wait<0>();
       pin(o);

@@ -11,6 +11,7 @@ struct ForwardEntry {
   int D, groups, BN, stages;
   bool masked, turns, fixed;
   int per_sm = 1;  // blocks on a multiprocessor at a time
+  bool options = false;  // takes what changes scores pair by pair (options.h)
 };
 inline constexpr ForwardEntry kForwardShapes[] = {
     {Element::bf16, 128, 2, 128, 2, false, true, true}, {Element::bf16, 128, 2, 128, 2, true, true, true},
@@ -18,6 +19,11 @@ inline constexpr ForwardEntry kForwardShapes[] = {
     {Element::bf16, 64, 2, 128, 2, true, true, true},   {Element::bf16, 64, 3, 128, 2, true, true, true},
     {Element::f16, 128, 2, 128, 2, false, true, false}, {Element::f16, 128, 2, 128, 2, true, true, false},
     {Element::f16, 64, 2, 128, 2, false, true, false},  {Element::f16, 64, 2, 128, 2, true, true, false},
+    {Element::bf16, 64, 1, 64, 3, true, false, true, 3},
+    {Element::bf16, 64, 2, 64, 4, true, true, false, 1, true},  {Element::bf16, 128, 2, 64, 3, true, true, false, 1, true},
+    {Element::bf16, 192, 2, 64, 2, true, true, false, 1, true}, {Element::bf16, 256, 1, 64, 2, true, false, false, 1, true},
+    {Element::f16, 64, 2, 64, 4, true, true, false, 1, true},   {Element::f16, 128, 2, 64, 3, true, true, false, 1, true},
+    {Element::f16, 192, 2, 64, 2, true, true, false, 1, true},  {Element::f16, 256, 1, 64, 2, true, false, false, 1, true},
 };
 
 struct DqEntry {

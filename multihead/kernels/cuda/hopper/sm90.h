@@ -93,6 +93,16 @@ MH_DEVICE void tma_load_joined(uint32_t to, const CUtensorMap* m, uint32_t barri
       "l"(m), "r"(barrier), "r"(0), "r"(row), "r"(head), "r"(entry)
       : "memory");
 }
+// The same of what is read once: it leaves L2 first.
+MH_DEVICE void tma_load_once(uint32_t to, const CUtensorMap* m, uint32_t barrier, int row, int head, int entry) {
+  uint64_t policy;
+  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;\n" : "=l"(policy));
+  asm volatile(
+      "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%3,%4,%3,%5,%6}], [%2], "
+      "%7;\n" ::"r"(to),
+      "l"(m), "r"(barrier), "r"(0), "r"(row), "r"(head), "r"(entry), "l"(policy)
+      : "memory");
+}
 MH_DEVICE void bulk_load(uint32_t to, const void* from, uint32_t bytes, uint32_t barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];\n" ::"r"(to), "l"(from),
                "r"(bytes), "r"(barrier)
