@@ -63,6 +63,8 @@
 #include "multihead/generate/recurrent_generator.h"
 #include "multihead/generate/search.h"
 #include "multihead/generate/translator.h"
+#include "multihead/generate/generation_config.h"
+#include "multihead/generate/text_generator.h"
 #include "multihead/show/recording.h"
 #include "multihead/tasks/task.h"
 #include "multihead/tasks/task_setup.h"
