@@ -53,6 +53,7 @@ TEST(RecurrentGenerator, ScoresAreThoseOfTheWholePass) {
       source.push_back(model.config().end);
       input.insert(input.end(), text.ids.begin(), text.ids.end());
       if (text.ended) label.push_back(model.config().end);
+      input.resize(label.size());  // a text that was cut has no token behind its last
       Pass pass = Pass::inference();
       const Tensor logits =
           model.logits(model.decode(token_batch({input}), model.encode(token_batch({source}), pass), pass));
