@@ -241,7 +241,9 @@ __global__ __launch_bounds__(C::kThreads, C::kPerSm) void hopper_forward(const _
       else
         ends = {{0, 0}, {facts.k_len, facts.k_len}};
     };
-    auto score = [&](int n) { if constexpr (C::kOptions) score_pairs(s, call.options, scale, pairs_at(own, n)); };
+    float bias[C::kOptions ? BN / 2 : 1];
+    auto foresee = [&](int n) { if constexpr (C::kOptions) fetch_bias(bias, call.options, pairs_at(own, n)); };
+    auto score = [&](int n) { if constexpr (C::kOptions) score_pairs(s, bias, call.options, scale, pairs_at(own, n)); };
     auto thin = [&](int n) { if constexpr (C::kOptions) drop_out(s, call.options, pairs_at(own, n), lane); };
     auto drop = [&](int n) { mask_rows(s, ends, n * BN + (lane % 4) * 2, -INFINITY); };
     auto store = [&](int place, const float (&sum_)[2], const float (&ref_)[2], auto final_) {
@@ -290,6 +292,7 @@ __global__ __launch_bounds__(C::kThreads, C::kPerSm) void hopper_forward(const _
     };
     auto step = [&](int n, auto masked_, auto fixed_) {
       constexpr bool fixed = decltype(fixed_)::value, masked = decltype(masked_)::value;
+      foresee(n);
       barrier_wait(k_full + 8 * st, ph);
       take_turn();
       qk(qs);
@@ -319,6 +322,7 @@ __global__ __launch_bounds__(C::kThreads, C::kPerSm) void hopper_forward(const _
     using Final = std::bool_constant<!C::kFixed>;
     fetch();
     if (own >= 0) {
+      foresee(last - 1);
       barrier_wait(k_full + 8 * st, ph);
       take_turn();
       qk(qs);
@@ -348,6 +352,7 @@ __global__ __launch_bounds__(C::kThreads, C::kPerSm) void hopper_forward(const _
           break;
         }
         // The last PV of this tile flies with the first QK of the next.
+        foresee(last - 1);
         barrier_wait(k_full + 8 * st, ph);
         take_turn();
         qk(qs);

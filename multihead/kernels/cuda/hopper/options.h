@@ -15,9 +15,31 @@ struct PairsAt {
 // tanh by one exponential: its absolute error is a rounding of 1, far below that of 16-bit products.
 MH_DEVICE float tanh_fast(float x) { return 1.f - __fdividef(2.f, exp2_fast(2 * kLog2e * x) + 1.f); }
 
+template <class B, int N>
+MH_DEVICE void read_bias(float (&bias)[N], const B* row0, const B* row1, int64_t step, const PairsAt& at) {
+  const bool near = at.row < at.rows, far = at.row + 8 < at.rows;
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    const int j = 8 * (i / 4) + (i & 1);
+    const bool inside = at.column + j < at.k_len && ((i >> 1) & 1 ? far : near);
+    bias[i] = inside ? load((i >> 1) & 1 ? row1 : row0, j * step) : 0.f;
+  }
+}
+
+// The dense bias of a block, before its products are there: read afterwards, its latency is all that the block waits for.
+template <int N>
+MH_DEVICE void fetch_bias(float (&bias)[N], const Options& o, const PairsAt& at) {
+  if (!o.bias) return;
+  const int64_t step = o.bias.stride[3], row0 = o.bias.at(at.b, at.h, at.row, at.column), row1 = row0 + 8 * o.bias.stride[2];
+  auto of_type = [&](const auto* data) { read_bias(bias, data + row0, data + row1, step, at); };
+  if (o.bias.type == Element::f32) of_type(static_cast<const float*>(o.bias.data));
+  if (o.bias.type == Element::bf16) of_type(static_cast<const __nv_bfloat16*>(o.bias.data));
+  if (o.bias.type == Element::f16) of_type(static_cast<const __half*>(o.bias.data));
+}
+
 // From products to scores in base e. What a dense mask or documents drop becomes -inf; what lies past the rows or keys is not read.
 template <int N>
-MH_DEVICE void score_pairs(float (&s)[N], const Options& o, float scale, const PairsAt& at) {
+MH_DEVICE void score_pairs(float (&s)[N], const float (&bias)[N], const Options& o, float scale, const PairsAt& at) {
 #pragma unroll
   for (int i = 0; i < N; ++i) s[i] *= scale;
   if (o.cap > 0) {
@@ -32,10 +54,16 @@ MH_DEVICE void score_pairs(float (&s)[N], const Options& o, float scale, const P
       if (row < at.rows && j < at.k_len) change(s[i], row, j);
     }
   };
-  if (o.slopes || o.relative) each([&](float& x, int row, int j) { x += relative_bias(o, at.h, at.position + row - j); });
+  if (o.slopes) {
+    const float slope = o.slopes[at.h], distance = static_cast<float>(at.position + at.row - at.column);
+#pragma unroll
+    for (int i = 0; i < N; ++i) s[i] = fmaf(-slope, fabsf(distance + static_cast<float>(8 * ((i >> 1) & 1) - 8 * (i / 4) - (i & 1))), s[i]);
+  } else if (o.relative) {
+    each([&](float& x, int row, int j) { x += relative_bias(o, at.h, at.position + row - j); });
+  }
   if (o.bias) {
-    const int64_t base = o.bias.at(at.b, at.h, 0, 0);
-    each([&](float& x, int row, int j) { x += load_any(o.bias, base + row * o.bias.stride[2] + j * o.bias.stride[3]); });
+#pragma unroll
+    for (int i = 0; i < N; ++i) s[i] += bias[i];
   }
   if (o.q_documents) {
     const int *of_rows = static_cast<const int*>(o.q_documents.data) + at.b * o.q_documents.stride[0],
