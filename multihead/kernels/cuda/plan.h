@@ -1,6 +1,8 @@
 // Which kernel computes a call, in which configuration, and why not a faster one: pure functions of the call.
 #pragma once
 
+#include <initializer_list>
+
 #include "multihead/kernels/cuda/hopper/shapes.h"
 
 namespace mh::kernels::cuda {
