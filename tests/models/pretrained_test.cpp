@@ -85,6 +85,9 @@ TEST(Pretrained, FreshModelsAreWrittenAsFoldersOfTheirFamily) {
     EXPECT_EQ(a.tensors.size(), b.tensors.size());
     for (const auto& [output, tensor] : a.tensors)
       EXPECT_LT(test::error_of(b.tensors.at(output), tensor.detach()), 1e-5) << output;
+    const NamedTensors ours = read_safetensors(out / kWeights).tensors;
+    for (const auto& [tensor, value] : read_safetensors(golden.path + "/" + kWeights).tensors)
+      EXPECT_TRUE(ours.count(tensor) != 0 && ours.at(tensor).shape() == value.shape()) << tensor;
     const Json written = Json::parse(text_of(out / "config.json"));
     for (const char* key : {"model_type", "architectures"}) EXPECT_EQ(written[key], config[key]);
   }
