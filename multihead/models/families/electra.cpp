@@ -52,7 +52,9 @@ std::vector<TensorName> electra_names(const Architecture& a) {
                    {"generator_predictions.LayerNorm", "head.norm"},
                    {"generator_lm_head", "head.out"}});
       break;
-    case HeadKind::sequence: append(out, {{"classifier.dense", "head.dense"}, {"classifier.out_proj", "head.out"}}); break;
+    case HeadKind::sequence:
+      append(out, {{"classifier.dense", "head.dense"}, {"classifier.out_proj", "head.out"}});
+      break;
     case HeadKind::question: append(out, {{"qa_outputs", "head.out"}}); break;
     default:
       if (a.model_class == kDetector) {
