@@ -29,7 +29,7 @@ enum class HeadRows {
   last_end,   // the last that is an end's id
   first_end,  // the first that is
   highest_id,
-  pooled      // what the pooler makes of the first
+  pooled  // what the pooler makes of the first
 };
 
 enum class HeadKind {
@@ -86,7 +86,7 @@ struct Architecture {
   bool bridged = false;  // a matrix brings the encoder's rows to the decoder's width
   PoolerPlan pooler{};
   HeadPlan head{};
-  int64_t projection_width = 0;                // contrastive: of both towers
+  int64_t projection_width = 0;               // contrastive: of both towers
   std::optional<Norm::Options> image_norm{};  // contrastive: of the image's class row
   SpecialTokens tokens{};
   std::vector<std::string> labels{};  // by number; empty: LABEL_0 …

@@ -110,7 +110,8 @@ void ConfigFields::count(std::string_view key, int64_t& place) {
   const auto value = found(document_->read, key);
   if (!value) return;
   int64_t number = 0;
-  if (value->get(number) || number < 0 || number > kMost) refuse(key, fmt::format("a whole number from 0 to {}", kMost));
+  if (value->get(number) || number < 0 || number > kMost)
+    refuse(key, fmt::format("a whole number from 0 to {}", kMost));
   place = number;
 }
 

@@ -31,12 +31,12 @@ class ConfigFields {
   // Sizes are whole numbers from 1 (count: from 0) to 2^31 - 1. Throws: io, naming file and key, for another value.
   void size(std::string_view key, int64_t& place);
   void count(std::string_view key, int64_t& place);
-  void layers(std::string_view key, int64_t& place);  // from 1 to 4096
+  void layers(std::string_view key, int64_t& place);      // from 1 to 4096
   void any_number(std::string_view key, int64_t& place);  // whole, of either sign
   void number(std::string_view key, float& place);
   void flag(std::string_view key, bool& place);
   void text(std::string_view key, std::string& place);
-  void id(std::string_view key, int32_t& place);               // null: -1
+  void id(std::string_view key, int32_t& place);                // null: -1
   void ids(std::string_view key, std::vector<int32_t>& place);  // a number or a list
   void texts(std::string_view key, std::vector<std::string>& place);
   // A list of whole numbers, such as sizes by layer.

@@ -20,9 +20,9 @@ struct HeadClass {
 };
 
 struct Family {
-  std::string_view type;                                 // model_type
-  std::vector<std::string_view> prefixes{};              // of the body's tensors, where a model with a head adds one
-  std::vector<HeadClass> classes{};                      // of several of one kind the first is written
+  std::string_view type;                     // model_type
+  std::vector<std::string_view> prefixes{};  // of the body's tensors, where a model with a head adds one
+  std::vector<HeadClass> classes{};          // of several of one kind the first is written
   // The config's keys: sets defaults and reads, or writes what the architecture says.
   void (*keys)(ConfigFields& fields, Architecture& a) = nullptr;
   // Fills in a.head, and what else depends on its kind.
@@ -36,8 +36,8 @@ std::span<const Family* const> families();
 // Throws: unsupported, with the types there are, for another.
 const Family& family_of(std::string_view type);
 
-// The architecture a config.json describes, without its head: which is decided by `head_of` and filled in by the family.
-// `as`: the family where the text has no model_type. Throws: io, unsupported; `name` stands in the sentences.
+// The architecture a config.json describes, without its head: which is decided by `head_of` and filled in by the
+// family. `as`: the family where the text has no model_type. Throws: io, unsupported; `name` stands in the sentences.
 Architecture read_config(std::string_view json, const std::string& name, const std::string& as = {});
 // The head of the class that `a` names, or the one whose marker the file has. Throws: unsupported for a class that is
 // not known.

@@ -41,8 +41,7 @@ struct Network {
   // What the decoder's cross-attention reads: the encoder's rows, brought to the decoder's width where they differ.
   EncoderOutput bridged(const EncoderOutput& encoded, Pass& pass) const;
   // Rows of a decoder with cross-attention over `memory`, which is not read by one without.
-  Tensor decode(const TokenBatch& tokens, const EncoderOutput& memory, Pass& pass,
-                StackRecord* record = nullptr) const;
+  Tensor decode(const TokenBatch& tokens, const EncoderOutput& memory, Pass& pass, StackRecord* record = nullptr) const;
   // The rows of tokens that follow what `state` holds, one per hypothesis, and its first rows: for generating.
   AttentionState begin(const EncoderOutput& memory, int64_t room, Pass& pass) const;  // with cross-attention
   AttentionState begin(const TokenBatch& prompts, int64_t room, Pass& pass) const;    // a decoder alone

@@ -50,7 +50,8 @@ int32_t row_of(const TokenBatch& tokens, int64_t b, HeadRows which, const Specia
   int32_t row = -1;
   if (which == HeadRows::last_end) {
     row = last_row(tokens, b, is_end);
-  } else if (const int32_t* at = std::find_if(ids + starts[b], ids + starts[b + 1], is_end); at != ids + starts[b + 1]) {
+  } else if (const int32_t* at = std::find_if(ids + starts[b], ids + starts[b + 1], is_end);
+             at != ids + starts[b + 1]) {
     row = static_cast<int32_t>(at - ids);
   }
   check(row >= 0, "forward: sequence {} has no token that ends a text; expected one, which the model reads", b);

@@ -68,7 +68,8 @@ bool joined_table(NamedTensors& ours, const std::string& first, const std::strin
 // What the config leaves to the tensors.
 void settle_by_tensors(Architecture& a, NamedTensors& ours) {
   const bool two_texts = a.embedding && a.decoder_embedding;
-  if (two_texts) a.decoder_shares_tokens = joined_table(ours, "embedding.tokens.weight", "decoder_embedding.tokens.weight");
+  if (two_texts)
+    a.decoder_shares_tokens = joined_table(ours, "embedding.tokens.weight", "decoder_embedding.tokens.weight");
   if (a.head.out_is_embedding) {
     const bool own = a.decoder_embedding && !(two_texts && a.decoder_shares_tokens);
     a.head.out_is_embedding =

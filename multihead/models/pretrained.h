@@ -25,9 +25,9 @@ struct PretrainedOptions {
 // Sequences of different lengths, without padding. What a model does not read is left empty.
 struct ModelInputs {
   TokenBatch tokens{};
-  Tensor types{};         // i32 (rows of tokens); empty: all 0
-  TokenBatch decoder{};   // of an encoder-decoder
-  Tensor pixels{};        // f32 (B, channels, height, width)
+  Tensor types{};        // i32 (rows of tokens); empty: all 0
+  TokenBatch decoder{};  // of an encoder-decoder
+  Tensor pixels{};       // f32 (B, channels, height, width)
   bool hidden_states = false, attentions = false;
 };
 
@@ -58,8 +58,8 @@ class Pretrained {
   Pretrained& operator=(Pretrained&&) noexcept;
   ~Pretrained();
 
-  // config.json and model.safetensors, which transformers loads. Of a loaded model: every tensor of its folder under its
-  // name there, with its bits where it was not trained, and every key of its config. Durable. Throws: io.
+  // config.json and model.safetensors, which transformers loads. Of a loaded model: every tensor of its folder under
+  // its name there, with its bits where it was not trained, and every key of its config. Durable. Throws: io.
   void save(const std::string& folder) const;
 
   // Throws: invalid_argument where an input is missing, one is given that the model does not read, a sequence is longer

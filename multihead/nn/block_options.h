@@ -10,11 +10,12 @@
 
 namespace mh {
 
-// before: x + f(norm(x)); after, the paper's: norm(x + f(x)); parallel: x + attention(norm1(x)) + feed_forward(norm2(x)).
+// before: x + f(norm(x)); after, the paper's: norm(x + f(x)); parallel: x + attention(norm1(x)) +
+// feed_forward(norm2(x)).
 enum class NormPlace { before, after, parallel };
 
-// The feed-forward's middle: an activation, or the gated forms f(a) · b over a twice as wide first matrix: swiglu silu(a),
-// geglu gelu(a), geglu_tanh gelu_tanh(a).
+// The feed-forward's middle: an activation, or the gated forms f(a) · b over a twice as wide first matrix: swiglu
+// silu(a), geglu gelu(a), geglu_tanh gelu_tanh(a).
 enum class Middle { relu, gelu, gelu_tanh, swiglu, geglu, silu, quick_gelu, tanh, geglu_tanh };
 
 Activation activation_of(Middle middle);
@@ -30,8 +31,8 @@ struct BlockOptions {
   LayerPositions positions{};  // of self-attention
   int64_t key_heads = 0, key_width = 0, value_width = 0;
 
-  // Each projection has a matrix of its own, as most files have them: q_proj, k_proj, v_proj, and a gated feed-forward's
-  // gate beside linear1.
+  // Each projection has a matrix of its own, as most files have them: q_proj, k_proj, v_proj, and a gated
+  // feed-forward's gate beside linear1.
   bool separate = false;
   std::optional<AttentionBiases> attention_biases{};  // where separate; all as `bias` where not given
   std::optional<float> scale{};                       // of the scores; 1/√key_width where not given

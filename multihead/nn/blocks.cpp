@@ -153,9 +153,7 @@ Tensor DecoderLayer::operator()(const Tensor& x, const Sequences& at, const Enco
   own.mask = own.mask & causal();
   return step(
       x, pass,
-      [&](const Tensor& rows) {
-        return self_attn.attend(self_attn.project(rows, at.positions), at, at, pass, own);
-      },
+      [&](const Tensor& rows) { return self_attn.attend(self_attn.project(rows, at.positions), at, at, pass, own); },
       [&](const Tensor& rows) {
         const auto kv = cross_attn.keys_values(memory.rows, memory.rows, memory.at.positions);
         return cross_attn.attend({cross_attn.queries(rows, at.positions), kv.k, kv.v}, at, memory.at, pass, cross);

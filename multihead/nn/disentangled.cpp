@@ -16,9 +16,7 @@ namespace {
 // (H · rows · P): of each head, rows (rows, H, D) times the head's part of the table (P, H, D).
 Tensor scores(const Tensor& rows, const Tensor& table) {
   std::vector<Tensor> parts;
-  const auto head = [](const Tensor& x, int64_t h) {
-    return reshape(slice(x, 1, h, h + 1), {x.size(0), x.size(2)});
-  };
+  const auto head = [](const Tensor& x, int64_t h) { return reshape(slice(x, 1, h, h + 1), {x.size(0), x.size(2)}); };
   for (int64_t h = 0; h < rows.size(1); ++h)
     parts.push_back(reshape(matmul(head(rows, h), transpose(head(table, h), 0, 1), {.result = DType::f32}),
                             {rows.size(0) * table.size(0)}));
@@ -30,8 +28,8 @@ Tensor places(const DisentangledRows& rows, const Sequences& at, const Disentang
   const int64_t heads = rows.q.size(1), span = options.span(), width = 2 * span, longest = at.longest;
   std::vector<int32_t> column(static_cast<size_t>(std::max<int64_t>(2 * longest - 1, 0)));
   for (int64_t n = 0; n < static_cast<int64_t>(column.size()); ++n)
-    column[static_cast<size_t>(n)] = static_cast<int32_t>(
-        std::clamp<int64_t>(distance_bucket(n - (longest - 1), options) + span, 0, width - 1));
+    column[static_cast<size_t>(n)] =
+        static_cast<int32_t>(std::clamp<int64_t>(distance_bucket(n - (longest - 1), options) + span, 0, width - 1));
   const Tensor out = zeros({at.count(), heads, longest, longest}, DType::i32);
   const int32_t* starts = at.starts.data<int32_t>();
   for (int64_t b = 0; b < at.count(); ++b) {
@@ -41,8 +39,7 @@ Tensor places(const DisentangledRows& rows, const Sequences& at, const Disentang
       for (int64_t i = 0; i < length; ++i) {
         for (int64_t j = 0; j < length; ++j) {
           const int64_t row = h * at.rows + starts[b] + (by_key ? j : i);
-          to[i * longest + j] =
-              static_cast<int32_t>(row * width + column[static_cast<size_t>(i - j + longest - 1)]);
+          to[i * longest + j] = static_cast<int32_t>(row * width + column[static_cast<size_t>(i - j + longest - 1)]);
         }
       }
     }

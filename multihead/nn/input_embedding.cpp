@@ -48,7 +48,8 @@ InputEmbedding::InputEmbedding(const Params& at, const Options& options, const P
     sinusoids_ = sinusoidal_positions(options.offset + options.max_positions, options.width, options.sinusoids);
   if (options.types > 0) types_ = table("types", options.types);
   if (options.norm) norm_.emplace(at / "norm", options.width, *options.norm);
-  if (const int64_t out = options.output > 0 ? options.output : options.width; options.projected || out != options.width)
+  if (const int64_t out = options.output > 0 ? options.output : options.width;
+      options.projected || out != options.width)
     projection_.emplace(at / "projection", options.width, out);
 }
 

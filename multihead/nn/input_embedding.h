@@ -13,9 +13,9 @@ struct InputEmbeddingOptions {
   enum class Positions { none, learned, sinusoidal };
 
   int64_t vocabulary = 0, width = 0;
-  int64_t output = 0;  // the model's width; another than `width` takes a projection; 0: `width`
+  int64_t output = 0;      // the model's width; another than `width` takes a projection; 0: `width`
   bool projected = false;  // a projection even where the widths are equal
-  int64_t types = 0;   // rows of the table of token types; 0: none
+  int64_t types = 0;       // rows of the table of token types; 0: none
   Positions positions = Positions::none;
   int64_t max_positions = 0;  // the longest sequence; 0: any, where no table limits it
   int64_t offset = 0;         // a learned table's or the sinusoids' row of position 0

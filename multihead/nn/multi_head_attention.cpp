@@ -47,7 +47,9 @@ bool same(const Tensor& a, const Tensor& b) {
   return a.view().data == b.view().data && a.trace() == b.trace() && a.shape() == b.shape();
 }
 
-Tensor split_heads(const Tensor& rows, int64_t width) { return reshape(rows, {rows.size(0), rows.size(1) / width, width}); }
+Tensor split_heads(const Tensor& rows, int64_t width) {
+  return reshape(rows, {rows.size(0), rows.size(1) / width, width});
+}
 
 // o (rows, H, D) times (H), or (B, H) chosen by the sequence of each row.
 Tensor masked_heads(const Tensor& o, const Tensor& mask, const Sequences& at) {
@@ -159,8 +161,7 @@ MultiHeadAttention::Heads MultiHeadAttention::project(const Tensor& x, const Ten
     parts = (*self_)(x);
   } else {
     const auto product = [&](const Tensor& rows) { return all_ ? (*all_)(rows) : self_->joined(rows); };
-    const Tensor all =
-        repeats.which ? embedding(product(embedding(x, repeats.first)), repeats.which) : product(x);
+    const Tensor all = repeats.which ? embedding(product(embedding(x, repeats.first)), repeats.which) : product(x);
     parts = split(all, 1, {q_rows, k_rows, v_rows});
   }
   return {with_heads(parts[0], q_norm_, positions), with_heads(parts[1], k_norm_, positions),

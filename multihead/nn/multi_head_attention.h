@@ -25,7 +25,7 @@ struct T5Buckets {
 };
 // DeBERTa's: scores of contents with distances, by a table of 2 · span rows that the stack owns (nn/disentangled.h).
 struct Disentangled {
-  int64_t buckets = 256;        // distances from half of them on share logarithmic buckets; 0: each has a row
+  int64_t buckets = 256;  // distances from half of them on share logarithmic buckets; 0: each has a row
   int64_t max_distance = 512;
   bool content_to_position = true, position_to_content = true;
   bool shared_projections = true;  // the layer's own q and k matrices project the table
@@ -50,18 +50,18 @@ struct MultiHeadAttentionOptions {
   Similarity similarity = DotSimilarity{};
   LayerPositions positions{};
 
-  bool separate = false;                    // q_proj, k_proj and v_proj, each with a weight and a bias of its own
-  std::optional<AttentionBiases> biases{};  // where separate, and of out_proj; all as `bias` where not given
+  bool separate = false;                     // q_proj, k_proj and v_proj, each with a weight and a bias of its own
+  std::optional<AttentionBiases> biases{};   // where separate, and of out_proj; all as `bias` where not given
   std::optional<Norm::Options> head_norm{};  // of each head's q and k, before rotation: q_norm, k_norm
-  int64_t window = -1;                      // keys that far on each side; -1: all
-  bool shared_table = false;                // T5Buckets: the table is given by read_table
+  int64_t window = -1;                       // keys that far on each side; -1: all
+  bool shared_table = false;                 // T5Buckets: the table is given by read_table
 };
 
 // What one call may add.
 struct AttendOptions {
   Mask mask{};
-  Tensor head_mask{};  // (H) or (B, H): o[h] · m[h] before the output projection, with its gradient
-  Tensor relative{};   // Disentangled: the stack's table (2 · span, model)
+  Tensor head_mask{};         // (H) or (B, H): o[h] · m[h] before the output projection, with its gradient
+  Tensor relative{};          // Disentangled: the stack's table (2 · span, model)
   Tensor* weights = nullptr;  // gets the weights, f32 (B, H, Tq, Tk), 0 past a sequence's end
 };
 

@@ -41,8 +41,8 @@ Tensor PatchEmbedding::operator()(const Tensor& pixels, Pass& pass) const {
   const Tensor cut = reshape(pixels, {batch, o.channels, down, o.patch_height, across, o.patch_width});
   const Tensor by_patch = transpose(transpose(transpose(cut, 1, 2), 2, 4), 3, 4);  // (B, down, across, C, ph, pw)
   const Tensor flat = reshape(by_patch, {batch * o.patches(), o.channels * o.patch_height * o.patch_width});
-  const Tensor rows = reshape(patches_(cast(flat, pass.compute()), {.result = DType::f32}),
-                              {batch, o.patches(), o.output});
+  const Tensor rows =
+      reshape(patches_(cast(flat, pass.compute()), {.result = DType::f32}), {batch, o.patches(), o.output});
   std::vector<Tensor> parts;
   for (const Param* extra : extra_)
     parts.push_back(broadcast_to(reshape(extra->value, {1, 1, o.output}), {batch, 1, o.output}));

@@ -13,9 +13,9 @@ struct PatchEmbeddingOptions {
   int64_t height = 224, width = 224;  // of the image
   int64_t patch_height = 16, patch_width = 16;
   int64_t channels = 3;
-  int64_t output = 768;   // the model's width
-  int64_t extra = 1;      // learned rows before the patches: the class token, DeiT's distillation token
-  bool bias = true;       // of the patches' matrix
+  int64_t output = 768;  // the model's width
+  int64_t extra = 1;     // learned rows before the patches: the class token, DeiT's distillation token
+  bool bias = true;      // of the patches' matrix
   std::optional<Norm::Options> norm{};
   float dropout = 0;
 

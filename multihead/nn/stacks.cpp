@@ -29,7 +29,6 @@ Tensor layer_call(bool again, const std::vector<Tensor>& inputs, const std::vect
   return y;
 }
 
-
 // The table of T5Buckets that all layers read, where the stack has it.
 const Param* shared_table(const Params& at, const StackOptions& options) {
   const auto* t5 = std::get_if<T5Buckets>(&options.block.positions);

@@ -13,7 +13,7 @@ namespace mh {
 // What a run of a stack shows of its layers, where asked for.
 struct StackRecord {
   bool states = false, weights = false;
-  bool last_normed = true;  // the last state is what the last normalisation gives
+  bool last_normed = true;                           // the last state is what the last normalisation gives
   std::vector<Tensor> hidden_states;                 // the stack's input, and what each layer gives
   std::vector<Tensor> attentions, cross_attentions;  // f32 (B, H, Tq, Tk) of each layer
 };

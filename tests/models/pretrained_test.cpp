@@ -22,7 +22,9 @@ constexpr const char* kWeights = "model.safetensors";
 // A copy of a golden folder, to be changed.
 struct Changed {
   explicit Changed(const std::string& name)
-      : golden(name), file(read_safetensors(golden.path + "/" + kWeights)), config(text_of(golden.path + "/config.json")) {}
+      : golden(name),
+        file(read_safetensors(golden.path + "/" + kWeights)),
+        config(text_of(golden.path + "/config.json")) {}
 
   const std::string& write() {
     put_text(folder / "config.json", config);
@@ -85,6 +87,9 @@ TEST(Pretrained, FreshModelsAreWrittenAsFoldersOfTheirFamily) {
     EXPECT_EQ(a.tensors.size(), b.tensors.size());
     for (const auto& [output, tensor] : a.tensors)
       EXPECT_LT(test::error_of(b.tensors.at(output), tensor.detach()), 1e-5) << output;
+    const NamedTensors ours = read_safetensors(out / kWeights).tensors;
+    for (const auto& [tensor, value] : read_safetensors(golden.path + "/" + kWeights).tensors)
+      EXPECT_TRUE(ours.count(tensor) != 0 && ours.at(tensor).shape() == value.shape()) << tensor;
     const Json written = Json::parse(text_of(out / "config.json"));
     for (const char* key : {"model_type", "architectures"}) EXPECT_EQ(written[key], config[key]);
   }
@@ -102,8 +107,9 @@ TEST(Pretrained, SavesWhatTrainingChanged) {
   const ModelOutputs a = model.forward(changed.golden.inputs(false));
   const ModelOutputs b = Pretrained::load(out.path()).forward(changed.golden.inputs(false));
   EXPECT_LT(test::error_of(b["logits"], a["logits"].detach()), 1e-5);
-  EXPECT_GT(test::error_of(b["logits"], Pretrained::load(changed.golden.path).forward(
-                                            changed.golden.inputs(false))["logits"]), 1e-3);
+  EXPECT_GT(test::error_of(b["logits"],
+                           Pretrained::load(changed.golden.path).forward(changed.golden.inputs(false))["logits"]),
+            1e-3);
 }
 
 TEST(Pretrained, HalvesStayHalvesInTheFileAndRunInF32) {
@@ -177,9 +183,7 @@ TEST(Pretrained, ReadsNamesWithAndWithoutThePrefixAndOldOnes) {
 
 TEST(Pretrained, TheFileDecidesWhetherTablesAreOne) {
   const std::string table = "bert.embeddings.word_embeddings.weight", output = "cls.predictions.decoder.weight";
-  const auto answer = [](Changed& changed) {
-    return changed.load().forward(changed.golden.inputs(false))["logits"];
-  };
+  const auto answer = [](Changed& changed) { return changed.load().forward(changed.golden.inputs(false))["logits"]; };
   Changed plain("bert_masked"), twice("bert_masked"), other("bert_masked"), moved("bert_masked"), none("bert_masked");
   const Tensor expected = answer(plain);
   twice.file.tensors[output] = twice.file.tensors.at(table);
@@ -194,7 +198,8 @@ TEST(Pretrained, TheFileDecidesWhetherTablesAreOne) {
 }
 
 TEST(Pretrained, TheClassIsGuessedWhereTheConfigNamesNone) {
-  for (const char* name : {"bert_masked", "bert_question", "roberta_sequence", "distilbert_masked", "albert_sequence"}) {
+  for (const char* name :
+       {"bert_masked", "bert_question", "roberta_sequence", "distilbert_masked", "albert_sequence"}) {
     Changed changed(name);
     Json config = Json::parse(changed.config);
     config.erase("architectures");

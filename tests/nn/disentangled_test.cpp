@@ -13,8 +13,8 @@ namespace {
 // By hand from ceil(log(d / 128) / log(511 / 128) · 127) + 128.
 TEST(Disentangled, FarDistancesShareBuckets) {
   const Disentangled d{.buckets = 256, .max_distance = 512};
-  for (const auto& [distance, bucket] : std::vector<std::pair<int64_t, int64_t>>{
-           {0, 0}, {1, 1}, {128, 128}, {129, 129}, {200, 169}, {511, 255}})
+  for (const auto& [distance, bucket] :
+       std::vector<std::pair<int64_t, int64_t>>{{0, 0}, {1, 1}, {128, 128}, {129, 129}, {200, 169}, {511, 255}})
     for (const int64_t sign : {1, -1}) EXPECT_EQ(distance_bucket(sign * distance, d), sign * bucket) << distance;
   EXPECT_EQ(distance_bucket(700, {.buckets = 0}), 700);
 }

@@ -9,7 +9,9 @@
 namespace mh {
 namespace {
 
-Tensor ints(const std::vector<int32_t>& values) { return tensor<int32_t>(values, {static_cast<int64_t>(values.size())}); }
+Tensor ints(const std::vector<int32_t>& values) {
+  return tensor<int32_t>(values, {static_cast<int64_t>(values.size())});
+}
 
 TEST(InputEmbedding, AddsScaledTokensPositionsAndTypes) {
   ParamStore store;
@@ -24,11 +26,13 @@ TEST(InputEmbedding, AddsScaledTokensPositionsAndTypes) {
   const Tensor tokens = store.all()[0]->value, positions = store.all()[1]->value, types = store.all()[2]->value;
   EXPECT_EQ(positions.shape(), (Shape{5, 4}));
   Pass pass = Pass::inference();
-  const Tensor x = reader(ints({6, 1, 1}), ints({0, 1, 0}), ints({0, 1, 1}), pass), plain = reader(ints({6}), ints({0}), {}, pass);
+  const Tensor x = reader(ints({6, 1, 1}), ints({0, 1, 0}), ints({0, 1, 1}), pass),
+               plain = reader(ints({6}), ints({0}), {}, pass);
   const int64_t id[] = {6, 1, 1}, position[] = {0, 1, 0}, type[] = {0, 1, 1};
   for (int64_t n = 0; n < 3; ++n) {
     for (int64_t c = 0; c < 4; ++c)
-      EXPECT_NEAR(x.item({n, c}), 3 * tokens.item({id[n], c}) + positions.item({position[n] + 2, c}) + types.item({type[n], c}), 1e-6);
+      EXPECT_NEAR(x.item({n, c}),
+                  3 * tokens.item({id[n], c}) + positions.item({position[n] + 2, c}) + types.item({type[n], c}), 1e-6);
   }
   for (int64_t c = 0; c < 4; ++c) EXPECT_EQ(plain.item({0, c}), x.item({0, c})) << "types that are not given are 0";
   const auto refuses = [&](const Tensor& ids, const Tensor& at, const Tensor& kinds) {

@@ -8,7 +8,8 @@ namespace mh {
 namespace {
 
 TEST(PatchEmbedding, MultipliesFlattenedPatches) {
-  const PatchEmbeddingOptions o{.height = 4, .width = 6, .patch_height = 2, .patch_width = 3, .channels = 2, .output = 5, .extra = 2};
+  const PatchEmbeddingOptions o{
+      .height = 4, .width = 6, .patch_height = 2, .patch_width = 3, .channels = 2, .output = 5, .extra = 2};
   ParamStore store;
   const PatchEmbedding reader(Params(store) / "p", o);
   const auto param = [&](const std::string& name) {

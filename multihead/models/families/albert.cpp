@@ -56,7 +56,8 @@ std::vector<TensorName> albert_names(const Architecture& a) {
                                             .linear1 = "ffn",
                                             .linear2 = "ffn_output",
                                             .norm2 = "full_layer_layer_norm"});
-  append(out, {{"encoder.embedding_hidden_mapping_in", "embedding.projection"}, {"pooler", "pooler.dense"}});
+  out.back().file = "pooler";
+  append(out, {{"encoder.embedding_hidden_mapping_in", "embedding.projection"}});
   if (a.head.kind == HeadKind::masked_lm) {
     append(out, {{"predictions.dense", "head.dense"},
                  {"predictions.LayerNorm", "head.norm"},

@@ -32,9 +32,8 @@ void text_keys(ConfigFields& fields, Architecture& a) {
   if (fields.is_reading()) {
     a.decoder = tower();
     a.decoder->causal = true;
-    a.embedding = InputEmbeddingOptions{.vocabulary = 49408,
-                                        .positions = InputEmbeddingOptions::Positions::learned,
-                                        .max_positions = 77};
+    a.embedding = InputEmbeddingOptions{
+        .vocabulary = 49408, .positions = InputEmbeddingOptions::Positions::learned, .max_positions = 77};
     a.tokens = {.pad = 1, .begin = 49406, .ends = {49407}};
   }
   tower_keys(fields, *a.decoder);

@@ -114,9 +114,8 @@ void deberta_head(Architecture& a) {
 }
 
 std::vector<TensorName> deberta_names(const Architecture& a) {
-  std::vector<TensorName> out = bert_names({.query = "attention.self.query_proj",
-                                            .key = "attention.self.key_proj",
-                                            .value = "attention.self.value_proj"});
+  std::vector<TensorName> out = bert_names(
+      {.query = "attention.self.query_proj", .key = "attention.self.key_proj", .value = "attention.self.value_proj"});
   out.back().top = true;
   append(out, {{"encoder.layer.{}.attention.self.pos_key_proj", "encoder.layers.{}.self_attn.pos_key_proj"},
                {"encoder.layer.{}.attention.self.pos_query_proj", "encoder.layers.{}.self_attn.pos_query_proj"},

@@ -55,9 +55,8 @@ std::vector<TensorName> distilbert_names(const Architecture& a) {
                                             .norm2 = "output_layer_norm"});
   switch (a.head.kind) {
     case HeadKind::masked_lm:
-      append(out, {{"vocab_transform", "head.dense"},
-                   {"vocab_layer_norm", "head.norm"},
-                   {"vocab_projector", "head.out"}});
+      append(out,
+             {{"vocab_transform", "head.dense"}, {"vocab_layer_norm", "head.norm"}, {"vocab_projector", "head.out"}});
       break;
     case HeadKind::question: append(out, {{"qa_outputs", "head.out"}}); break;
     default: append(out, {{"pre_classifier", "head.dense"}, {"classifier", "head.out"}});

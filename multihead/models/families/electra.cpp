@@ -52,12 +52,17 @@ std::vector<TensorName> electra_names(const Architecture& a) {
                    {"generator_predictions.LayerNorm", "head.norm"},
                    {"generator_lm_head", "head.out"}});
       break;
-    case HeadKind::sequence: append(out, {{"classifier.dense", "head.dense"}, {"classifier.out_proj", "head.out"}}); break;
+    case HeadKind::sequence:
+      append(out, {{"classifier.dense", "head.dense"}, {"classifier.out_proj", "head.out"}});
+      break;
     case HeadKind::question: append(out, {{"qa_outputs", "head.out"}}); break;
     default:
-      append(out, {{"classifier", "head.out"},
-                   {"discriminator_predictions.dense", "head.dense"},
-                   {"discriminator_predictions.dense_prediction", "head.out"}});
+      if (a.model_class == kDetector) {
+        append(out, {{"discriminator_predictions.dense", "head.dense"},
+                     {"discriminator_predictions.dense_prediction", "head.out"}});
+      } else {
+        append(out, {{"classifier", "head.out"}});
+      }
   }
   return out;
 }

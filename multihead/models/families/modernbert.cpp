@@ -35,8 +35,7 @@ void rotation_keys(ConfigFields& fields, Rotations& rotations) {
 std::vector<std::string> layer_types(ConfigFields& fields, const StackOptions& stack) {
   std::vector<std::string> types;
   if (!fields.is_reading()) {
-    for (int64_t n = 0; n < stack.layers; ++n)
-      types.emplace_back(stack.block_of(n).window < 0 ? kFull : kSliding);
+    for (int64_t n = 0; n < stack.layers; ++n) types.emplace_back(stack.block_of(n).window < 0 ? kFull : kSliding);
     fields.texts("layer_types", types);
     return types;
   }

@@ -71,13 +71,13 @@ Family named(std::string_view type, std::vector<HeadClass> classes) {
 
 }  // namespace
 
-const Family kRoberta = named("roberta", {{"RobertaForMaskedLM", HeadKind::masked_lm, "lm_head.dense.weight"},
-                                          {"RobertaForSequenceClassification", HeadKind::sequence,
-                                           "classifier.out_proj.weight"},
-                                          {"RobertaForTokenClassification", HeadKind::token, "classifier.weight"},
-                                          {"RobertaForQuestionAnswering", HeadKind::question, "qa_outputs.weight"},
-                                          {"RobertaForMultipleChoice", HeadKind::choice},
-                                          {"RobertaModel", HeadKind::none}});
+const Family kRoberta =
+    named("roberta", {{"RobertaForMaskedLM", HeadKind::masked_lm, "lm_head.dense.weight"},
+                      {"RobertaForSequenceClassification", HeadKind::sequence, "classifier.out_proj.weight"},
+                      {"RobertaForTokenClassification", HeadKind::token, "classifier.weight"},
+                      {"RobertaForQuestionAnswering", HeadKind::question, "qa_outputs.weight"},
+                      {"RobertaForMultipleChoice", HeadKind::choice},
+                      {"RobertaModel", HeadKind::none}});
 const Family kXlmRoberta =
     named("xlm-roberta", {{"XLMRobertaForMaskedLM", HeadKind::masked_lm, "lm_head.dense.weight"},
                           {"XLMRobertaForSequenceClassification", HeadKind::sequence, "classifier.out_proj.weight"},

@@ -65,14 +65,15 @@ std::vector<TensorName> vit_names(const Architecture& a) {
                                             .norm2 = "layernorm_after"});
   const PatchEmbeddingOptions& p = *a.patches;
   const TensorLayout row{.shape = {1, 1, p.output}, .exact = true};
-  append(out, {{"embeddings.patch_embeddings.projection.weight",
-                "patches.patches.weight",
-                {.shape = {p.output, p.channels, p.patch_height, p.patch_width}, .exact = true}},
-               {"embeddings.patch_embeddings.projection.bias", "patches.patches.bias", {.exact = true}},
-               {"embeddings.cls_token", "patches.extra.0", row},
-               {"embeddings.distillation_token", "patches.extra.1", row},
-               {"embeddings.position_embeddings", "patches.positions", {.shape = {1, p.rows(), p.output}, .exact = true}},
-               {"layernorm", "encoder.norm"}});
+  append(out,
+         {{"embeddings.patch_embeddings.projection.weight",
+           "patches.patches.weight",
+           {.shape = {p.output, p.channels, p.patch_height, p.patch_width}, .exact = true}},
+          {"embeddings.patch_embeddings.projection.bias", "patches.patches.bias", {.exact = true}},
+          {"embeddings.cls_token", "patches.extra.0", row},
+          {"embeddings.distillation_token", "patches.extra.1", row},
+          {"embeddings.position_embeddings", "patches.positions", {.shape = {1, p.rows(), p.output}, .exact = true}},
+          {"layernorm", "encoder.norm"}});
   if (a.head.distilled > 0) {
     append(out, {{"cls_classifier", "head.out"}, {"distillation_classifier", "head.distilled.out"}});
   } else {
@@ -83,14 +84,14 @@ std::vector<TensorName> vit_names(const Architecture& a) {
 
 }  // namespace
 
-const Family kVit{.type = "vit",
-                  .prefixes = {"vit."},
-                  .classes = {{"ViTForImageClassification", HeadKind::image, "classifier.weight"},
-                              {"ViTModel", HeadKind::none}},
-                  .keys = vit_keys,
-                  .head = vit_head,
-                  .names = vit_names,
-                  .ignored = {"embeddings.mask_token"}};
+const Family kVit{
+    .type = "vit",
+    .prefixes = {"vit."},
+    .classes = {{"ViTForImageClassification", HeadKind::image, "classifier.weight"}, {"ViTModel", HeadKind::none}},
+    .keys = vit_keys,
+    .head = vit_head,
+    .names = vit_names,
+    .ignored = {"embeddings.mask_token"}};
 const Family kDeit{.type = "deit",
                    .prefixes = {"deit."},
                    .classes = {{"DeiTForImageClassification", HeadKind::image, "classifier.weight"},
