@@ -62,6 +62,8 @@
 #include "multihead/generate/model_generators.h"
 #include "multihead/generate/recurrent_generator.h"
 #include "multihead/generate/search.h"
+#include "multihead/generate/generation_config.h"
+#include "multihead/generate/text_generator.h"
 #include "multihead/generate/translator.h"
 #include "multihead/generate/generation_config.h"
 #include "multihead/generate/text_generator.h"

@@ -12,6 +12,7 @@ class RecurrentGenerator : public Generator {
   explicit RecurrentGenerator(const RecurrentSeq2Seq& model) : model_(model) {}
   Limits limits() const override;
   int64_t most_written(int64_t) const override { return model_.config().max_length; }
+  std::vector<int32_t> prefix(const std::vector<int32_t>&) const override { return {model_.config().begin}; }
   // A state does not grow with what is written.
   int64_t room(const std::vector<int64_t>&, int64_t, int64_t) const override { return 0; }
   std::unique_ptr<State> begin(const Prompts& prompts, int64_t room, Pass& pass) const override;
