@@ -62,7 +62,9 @@ std::vector<Window> windows_of(size_t size, size_t room, size_t stride, Windows 
 class Assembler {
  public:
   Assembler(const Pipeline& steps, const std::vector<std::string_view>& texts, const EncodeOptions& options)
-      : steps_(steps), texts_(texts), options_(options),
+      : steps_(steps),
+        texts_(texts),
+        options_(options),
         parts_(texts.size() == 1 ? steps.templates.single : steps.templates.pair) {
     for (const std::string_view text : texts) sequences_.push_back(steps.encode(text, options.find_special));
   }
@@ -121,14 +123,14 @@ class Assembler {
         Margins around = margins_of(from, window.begin + (i - before), texts_[which]);
         const bool at_start = i == before || out.offsets[i].begin == 0;
         if (at_start && trim.prefix_space && around.left == 1) around.left = 0;
-        if (around.left > 0 || around.right > 0) out.offsets[i] = without_margins(out.offsets[i], around, texts_[which]);
+        if (around.left > 0 || around.right > 0)
+          out.offsets[i] = without_margins(out.offsets[i], around, texts_[which]);
       }
   }
 
   // Of an added token those of the text it was found as, white space that it took along included.
   Margins margins_of(const Sequence& from, size_t at, std::string_view text) const {
-    const auto id = static_cast<size_t>(from.ids[at]);
-    if (!steps_.added[id]) return steps_.margins[id];
+    if (!from.added[at]) return steps_.margins[static_cast<size_t>(from.ids[at])];
     const TextSpan span = from.offsets[at];
     return find_margins(text.substr(span.begin, span.end - span.begin));
   }

@@ -19,9 +19,9 @@ const detail::TokenizerState& Tokenizer::state(std::string_view op) const {
 
 Tokenizer Tokenizer::load(const std::string& path) {
   std::error_code ignored;
-  const std::string json = std::filesystem::is_directory(path, ignored)               ? detail::folder_as_json(path)
+  const std::string json = std::filesystem::is_directory(path, ignored)         ? detail::folder_as_json(path)
                            : path.ends_with(".model") || path.ends_with(".spm") ? detail::piece_file_as_json(path)
-                                                                                     : detail::read_tokenizer_file(path);
+                                                                                : detail::read_tokenizer_file(path);
   return parse(json, fmt::format("tokenizer {}", printable_path(path)));
 }
 

@@ -32,10 +32,10 @@ struct EncodeOptions {
 // Arrays of the same length, an entry for each token.
 struct Encoded {
   std::vector<int32_t> ids;
-  std::vector<int32_t> types;      // 0 for the first text, 1 for the second where the file tells them apart
-  std::vector<TextSpan> offsets;   // bytes of its text; both 0 for tokens that were put around the texts
-  std::vector<int32_t> words;      // the number of the word in its text; -1 for those
-  std::vector<int8_t> sequences;   // 0 for the first text, 1 for the second, -1 for those
+  std::vector<int32_t> types;     // 0 for the first text, 1 for the second where the file tells them apart
+  std::vector<TextSpan> offsets;  // bytes of its text; both 0 for tokens that were put around the texts
+  std::vector<int32_t> words;     // the number of the word in its text; -1 for those
+  std::vector<int8_t> sequences;  // 0 for the first text, 1 for the second, -1 for those
 };
 
 // The same offsets counted in code points of `text`, as Python counts. Those of other texts stay as they are: say of
@@ -44,9 +44,9 @@ void count_in_code_points(Encoded& encoded, std::string_view text, int8_t sequen
 
 // A tokenizer that never changes: copies share it, and every method may be called from many threads at once.
 //
-// A file goes step by step through the normalisers, splitters and decoders that it names, with the ids of Hugging Face's
-// `tokenizers`; docs/tokenizers.md lists them. What is not well-formed UTF-8 counts as U+FFFD there. The rest of this
-// comment is about byte-level BPE as train_bpe makes it, which needs no such steps.
+// A file goes step by step through the normalisers, splitters and decoders that it names, with the ids of Hugging
+// Face's `tokenizers`; docs/tokenizers.md lists them. What is not well-formed UTF-8 counts as U+FFFD there. The rest of
+// this comment is about byte-level BPE as train_bpe makes it, which needs no such steps.
 //
 // How text becomes ids, as in GPT-2 and in Hugging Face's `ByteLevel`:
 //   1. normalise (none, NFC or NFKC), then lower-case, if so trained;
@@ -70,10 +70,10 @@ class Tokenizer {
   Tokenizer() = default;  // holds none: every method but operator bool throws
 
   // A `tokenizer.json` of Hugging Face's format, a folder that holds one or the files of an older format
-  // (docs/tokenizers.md), or a SentencePiece model (.model, .spm). What would change ids and is not done here is refused
-  // by name. The lengths that a file asks for are not applied: they are the caller's (EncodeOptions). Throws: io where
-  // the file cannot be read; invalid_argument where it is no such file or contradicts itself; unsupported where it asks
-  // for what is not done here.
+  // (docs/tokenizers.md), or a SentencePiece model (.model, .spm). What would change ids and is not done here is
+  // refused by name. The lengths that a file asks for are not applied: they are the caller's (EncodeOptions). Throws:
+  // io where the file cannot be read; invalid_argument where it is no such file or contradicts itself; unsupported
+  // where it asks for what is not done here.
   static Tokenizer load(const std::string& path);
   static Tokenizer parse(std::string_view json, const std::string& name);  // `name` stands in the errors
 
@@ -91,9 +91,9 @@ class Tokenizer {
   Encoded encode_input(std::string_view text, const EncodeOptions& options = {}) const;
   Encoded encode_pair(std::string_view first, std::string_view second, const EncodeOptions& options = {}) const;
 
-  // What encode_input and encode_pair cut off comes in further windows of max_length, each `stride` tokens back into the
-  // one before it: at least one window, and of two texts that are both cut every combination. Throws: as those; also
-  // invalid_argument for a stride that is not smaller than what a window holds of the text.
+  // What encode_input and encode_pair cut off comes in further windows of max_length, each `stride` tokens back into
+  // the one before it: at least one window, and of two texts that are both cut every combination. Throws: as those;
+  // also invalid_argument for a stride that is not smaller than what a window holds of the text.
   std::vector<Encoded> encode_windows(std::string_view text, const EncodeOptions& options = {}) const;
   std::vector<Encoded> encode_pair_windows(std::string_view first, std::string_view second,
                                            const EncodeOptions& options = {}) const;

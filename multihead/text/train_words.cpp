@@ -20,8 +20,8 @@ void check_words(const WordOptions& options) {
         "train_words: vocabulary is {}; expected room for {} specials", options.vocabulary, specials.size());
   check(options.min_frequency >= 1, "train_words: min_frequency is {}; expected 1 or more", options.min_frequency);
   for (size_t i = 0; i < specials.size(); ++i)
-    check(!specials[i].empty() && std::find(specials.begin(), specials.begin() + static_cast<std::ptrdiff_t>(i), specials[i]) ==
-                                      specials.begin() + static_cast<std::ptrdiff_t>(i),
+    check(!specials[i].empty() && std::find(specials.begin(), specials.begin() + static_cast<std::ptrdiff_t>(i),
+                                            specials[i]) == specials.begin() + static_cast<std::ptrdiff_t>(i),
           "train_words: the special token '{}' is empty or given twice", specials[i]);
   check(std::find(specials.begin(), specials.end(), options.unknown) != specials.end(),
         "train_words: the unknown token '{}' is not among the specials", options.unknown);
@@ -58,7 +58,8 @@ std::vector<std::string> most_frequent(const Counts& counts, const WordOptions& 
   std::vector<std::string> out = options.specials;
   for (const auto& [word, count] : ordered) {
     if (out.size() == static_cast<size_t>(options.vocabulary)) break;
-    if (std::find(options.specials.begin(), options.specials.end(), word) == options.specials.end()) out.push_back(word);
+    if (std::find(options.specials.begin(), options.specials.end(), word) == options.specials.end())
+      out.push_back(word);
   }
   return out;
 }
@@ -77,7 +78,8 @@ Tokenizer train_words(const std::vector<std::string>& lines, const WordOptions& 
   if (options.unit == WordUnit::words) {
     parts.splitter = detail::json_typed("WhitespaceSplit");
   } else {
-    parts.splitter = {{"type", "Split"}, {"pattern", {{"Regex", "[\\s\\S]"}}}, {"behavior", "Isolated"}, {"invert", false}};
+    parts.splitter = {
+        {"type", "Split"}, {"pattern", {{"Regex", "[\\s\\S]"}}}, {"behavior", "Isolated"}, {"invert", false}};
     parts.decoder = detail::json_typed("Fuse");
   }
   parts.model = {{"type", "WordLevel"}, {"vocab", detail::json_vocabulary(tokens)}, {"unk_token", options.unknown}};

@@ -21,8 +21,8 @@ struct WordOptions {
 };
 
 // The most frequent words or characters of `lines`, of equals the one whose bytes come first, behind the specials: as
-// Hugging Face's `WordLevelTrainer`. Throws: invalid_argument for a vocabulary that does not hold the specials, a special
-// given twice, an unknown token that is none of them, a min_frequency below 1.
+// Hugging Face's `WordLevelTrainer`. Throws: invalid_argument for a vocabulary that does not hold the specials, a
+// special given twice, an unknown token that is none of them, a min_frequency below 1.
 Tokenizer train_words(const std::vector<std::string>& lines, const WordOptions& options = {});
 
 }  // namespace mh

@@ -29,11 +29,13 @@ std::vector<std::string> words_lines() {
 
 TEST(TrainWords, TheFileIsTheSame) {
   EXPECT_EQ(train_words(words_lines(), {.vocabulary = 200, .lowercase = true}).json(), words_golden("words.json"));
-  EXPECT_EQ(train_words(words_lines(), {.unit = WordUnit::characters, .vocabulary = 60}).json(), words_golden("characters.json"));
+  EXPECT_EQ(train_words(words_lines(), {.unit = WordUnit::characters, .vocabulary = 60}).json(),
+            words_golden("characters.json"));
 }
 
 TEST(TrainWords, WordsAndCharactersComeBack) {
-  const Tokenizer words = train_words({"the dog the dog a"}), characters = train_words({"abc d"}, {.unit = WordUnit::characters});
+  const Tokenizer words = train_words({"the dog the dog a"}),
+                  characters = train_words({"abc d"}, {.unit = WordUnit::characters});
   EXPECT_EQ(words.encode(" the  cat\ta "), (std::vector<int32_t>{5, 3, 6}));
   EXPECT_EQ(words.decode(words.encode("a dog")), "a dog");
   EXPECT_EQ(characters.decode(characters.encode("d cab")), "d cab");

@@ -17,7 +17,8 @@ constexpr std::string_view kClipPattern =
 SpecialTokens specials_among(const std::vector<std::string>& tokens, std::initializer_list<std::string_view> names) {
   SpecialTokens out;
   for (size_t i = 0; i < tokens.size(); ++i)
-    if (std::find(names.begin(), names.end(), tokens[i]) != names.end()) out.emplace_back(tokens[i], static_cast<int32_t>(i));
+    if (std::find(names.begin(), names.end(), tokens[i]) != names.end())
+      out.emplace_back(tokens[i], static_cast<int32_t>(i));
   return out;
 }
 
@@ -52,8 +53,10 @@ OrderedJson roberta_post(const SpecialTokens& specials, std::string_view cls, st
 }
 
 void make_clip(TokenizerParts& parts) {
-  parts.normaliser = json_sequence("normalizers", {json_typed("NFC"), json_replace({{"Regex", R"(\s+)"}}, " "), json_typed("Lowercase")});
-  const OrderedJson split = {{"type", "Split"}, {"pattern", {{"Regex", kClipPattern}}}, {"behavior", "Removed"}, {"invert", true}};
+  parts.normaliser = json_sequence(
+      "normalizers", {json_typed("NFC"), json_replace({{"Regex", R"(\s+)"}}, " "), json_typed("Lowercase")});
+  const OrderedJson split = {
+      {"type", "Split"}, {"pattern", {{"Regex", kClipPattern}}}, {"behavior", "Removed"}, {"invert", true}};
   parts.splitter = json_sequence("pretokenizers", {split, json_byte_level(false)});
   parts.splitter["pretokenizers"][1]["use_regex"] = false;
   parts.post = roberta_post(parts.specials, "<|startoftext|>", "<|endoftext|>", false);
@@ -86,7 +89,8 @@ std::string bert_json(const BertVocabulary& vocabulary, const std::string& where
 
 std::string byte_level_json(std::string_view vocabulary, std::string_view merges, const std::string& where) {
   const std::vector<std::string> tokens = read_vocabulary_json(vocabulary, where);
-  TokenizerParts parts{.specials = specials_among(tokens, {"<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>", "<|startoftext|>"})};
+  TokenizerParts parts{.specials = specials_among(
+                           tokens, {"<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>", "<|startoftext|>"})};
   parts.model = {{"type", "BPE"},
                  {"dropout", nullptr},
                  {"unk_token", nullptr},

@@ -7,8 +7,8 @@ namespace mh::detail {
 
 // `path`: a folder with tokenizer.json; vocab.txt; vocab.json and merges.txt; source.spm and vocab.json (Marian);
 // vocab.json and a SentencePiece model (M2M); or a SentencePiece model alone. The class in tokenizer_config.json says
-// which special tokens a model has. Throws: io where a file cannot be read; invalid_argument where the folder holds none
-// of these, or a file contradicts itself.
+// which special tokens a model has. Throws: io where a file cannot be read; invalid_argument where the folder holds
+// none of these, or a file contradicts itself.
 std::string folder_as_json(const std::string& path);
 
 // A SentencePiece model as a file: without special tokens around a text.

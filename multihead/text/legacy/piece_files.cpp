@@ -11,8 +11,11 @@
 namespace mh::detail {
 namespace {
 
-using Kind = ScoredPiece::Kind;
-constexpr double kForeignScore = -1e6;  // of tokens that are no pieces of the source: taken only where nothing else fits
+using PieceKind = ScoredPiece::Kind;
+constexpr double kForeignScore =
+    -1e6;  // of tokens that are no pieces of the source: taken only where nothing else fits
+
+constexpr std::string_view kFamilies[] = {"", "T5", "XLMRoberta", "Albert", "Pegasus", "DebertaV2", "Llama"};
 
 std::string to_base64(std::string_view bytes) {
   constexpr std::string_view kSigns = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -40,7 +43,7 @@ struct PieceList {
   void add_pieces(const PieceModel& model, size_t from) {
     for (size_t i = from; i < model.pieces.size(); ++i) {
       const ScoredPiece& piece = model.pieces[i];
-      if (piece.kind == Kind::unknown || piece.kind == Kind::control)
+      if (piece.kind == PieceKind::unknown || piece.kind == PieceKind::control)
         specials.emplace_back(piece.text, static_cast<int32_t>(tokens.size()));
       add(piece.text, piece.score);
     }
@@ -103,8 +106,9 @@ OrderedJson normaliser_of(const PieceModel& model) {
 }
 
 OrderedJson albert_normaliser(const PieceModel& model) {
-  OrderedJson steps = OrderedJson::array({json_replace({{"String", "``"}}, "\""), json_replace({{"String", "''"}}, "\""),
-                                          json_typed("NFKD"), json_typed("StripAccents"), json_typed("Lowercase")});
+  OrderedJson steps =
+      OrderedJson::array({json_replace({{"String", "``"}}, "\""), json_replace({{"String", "''"}}, "\""),
+                          json_typed("NFKD"), json_typed("StripAccents"), json_typed("Lowercase")});
   if (!model.charsmap.empty())
     steps.push_back({{"type", "Precompiled"}, {"precompiled_charsmap", to_base64(model.charsmap)}});
   steps.push_back(spaces_to_one());
@@ -114,7 +118,8 @@ OrderedJson albert_normaliser(const PieceModel& model) {
 PieceList list_of(const PieceModel& model, std::string_view family) {
   PieceList out;
   if (family == "XLMRoberta") {
-    check(model.pieces.size() > 3, "XLMRobertaTokenizer: the model has {} pieces; expected more than 3", model.pieces.size());
+    check(model.pieces.size() > 3, "XLMRobertaTokenizer: the model has {} pieces; expected more than 3",
+          model.pieces.size());
     for (const char* token : {"<s>", "<pad>", "</s>", "<unk>"}) out.add_special(token);
     out.unknown = 3;
     out.add_pieces(model, 3);
@@ -157,12 +162,18 @@ OrderedJson byte_decoder() {
 
 std::string piece_json(const PieceModel& model, std::string_view tokenizer_class, const std::string& where) {
   const std::string_view family = family_of(tokenizer_class);
+  if (std::find(std::begin(kFamilies), std::end(kFamilies), family) == std::end(kFamilies))
+    fail(ErrorKind::unsupported,
+         "{}: {} is not supported; expected T5Tokenizer, XLMRobertaTokenizer, AlbertTokenizer, "
+         "PegasusTokenizer, DebertaV2Tokenizer or LlamaTokenizer",
+         where, in_quotes(tokenizer_class));
   const PieceList list = list_of(model, family);
   TokenizerParts parts{.specials = list.specials};
   const TemplateText around = template_of(family);
   if (!around.single.empty()) {
     parts.post = json_template(around, parts.specials);
-    check(!parts.post["special_tokens"].empty(), "{}: the model lacks the special tokens of {}", where, tokenizer_class);
+    check(!parts.post["special_tokens"].empty(), "{}: the model lacks the special tokens of {}", where,
+          tokenizer_class);
   }
   if (model.is_bpe) {
     check(family.empty() || family == "Llama", "{}: a BPE model for {} is not known; expected LlamaTokenizer", where,
@@ -184,12 +195,13 @@ std::string paired_json(const PieceModel& source, std::string_view vocabulary, c
   const std::vector<std::string> tokens = read_vocabulary_json(vocabulary, where);
   std::unordered_map<std::string_view, float> scores;
   for (const ScoredPiece& piece : source.pieces)
-    if (piece.kind == Kind::normal) scores.emplace(piece.text, piece.score);
+    if (piece.kind == PieceKind::normal) scores.emplace(piece.text, piece.score);
   PieceList list{.unknown = tokens.size()};
   for (size_t i = 0; i < tokens.size(); ++i) {
     const std::string& token = tokens[i];
     if (token == "<unk>") list.unknown = i;
-    const bool language = (token.starts_with(">>") && token.ends_with("<<")) || (token.starts_with("__") && token.ends_with("__"));
+    const bool language =
+        (token.starts_with(">>") && token.ends_with("<<")) || (token.starts_with("__") && token.ends_with("__"));
     if (token == "<s>" || token == "</s>" || token == "<unk>" || token == "<pad>" || language) {
       list.add_special(token);
       continue;

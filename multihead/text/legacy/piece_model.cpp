@@ -54,7 +54,8 @@ class WireReader {
   }
 
   std::string_view take(uint64_t size) {
-    check(size <= left_.size(), "{}: this is no SentencePiece model: a field of {} bytes in {}", where_, size, left_.size());
+    check(size <= left_.size(), "{}: this is no SentencePiece model: a field of {} bytes in {}", where_, size,
+          left_.size());
     const std::string_view out = left_.substr(0, size);
     left_.remove_prefix(size);
     return out;
@@ -78,7 +79,8 @@ ScoredPiece read_scored_piece(std::string_view message, const std::string& where
       out.kind = static_cast<ScoredPiece::Kind>(field.value);
     }
   }
-  check(!out.text.empty() && !utf8_error(out.text), "{}: the piece {} is empty or not UTF-8", where, in_quotes(out.text));
+  check(!out.text.empty() && !utf8_error(out.text), "{}: the piece {} is empty or not UTF-8", where,
+        in_quotes(out.text));
   check(std::isfinite(out.score), "{}: the score of the piece {} is not finite", where, in_quotes(out.text));
   return out;
 }

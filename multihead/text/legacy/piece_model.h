@@ -20,7 +20,7 @@ struct PieceModel {
   std::vector<ScoredPiece> pieces;  // by id
   bool is_bpe = false;              // else unigram
   bool byte_fallback = false;
-  std::string charsmap;             // of the normaliser Precompiled
+  std::string charsmap;  // of the normaliser Precompiled
   bool dummy_prefix = true;
   bool remove_extra_spaces = true;
 

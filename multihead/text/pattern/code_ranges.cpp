@@ -60,14 +60,18 @@ CodeRanges complement(const CodeRanges& a) {
   return out;
 }
 
-CodeRanges intersect(const CodeRanges& a, const CodeRanges& b) { return complement(unite(complement(a), complement(b))); }
-
-CodeRanges white_space_ranges() {
-  return {{0x9, 0xd},       {0x20, 0x20},     {0x85, 0x85},     {0xa0, 0xa0},     {0x1680, 0x1680}, {0x2000, 0x200a},
-          {0x2028, 0x2029}, {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000}};
+CodeRanges intersect(const CodeRanges& a, const CodeRanges& b) {
+  return complement(unite(complement(a), complement(b)));
 }
 
-CodeRanges word_ranges() { return unite(of_table(kWordOfPattern), of_table(kWordOfRegexToo)); }
+CodeRanges white_space_ranges() {
+  return {{0x9, 0xd},       {0x20, 0x20},     {0x85, 0x85},     {0xa0, 0xa0},     {0x1680, 0x1680},
+          {0x2000, 0x200a}, {0x2028, 0x2029}, {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000}};
+}
+
+CodeRanges word_ranges() {
+  return intersect(unite(of_table(kWordOfPattern), of_table(kWordOfRegexToo)), complement(of_table(kNoWordOfRegex)));
+}
 
 std::optional<CodeRanges> property_ranges(std::string_view name) {
   if (name == "Han") return of_table(kHan);

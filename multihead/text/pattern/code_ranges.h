@@ -21,8 +21,8 @@ CodeRanges complement(const CodeRanges& a);
 CodeRanges white_space_ranges();
 CodeRanges word_ranges();  // \w
 
-// \p{name}: a general category, one of its groups (L, M, N, P, S, Z, C), Han, Hiragana, Katakana, Hangul or Any. Nothing
-// for another name.
+// \p{name}: a general category, one of its groups (L, M, N, P, S, Z, C), Han, Hiragana, Katakana, Hangul or Any.
+// Nothing for another name.
 std::optional<CodeRanges> property_ranges(std::string_view name);
 
 // A set that answers in a few instructions.

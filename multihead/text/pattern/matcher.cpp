@@ -9,8 +9,6 @@
 namespace mh::detail {
 namespace {
 
-constexpr size_t kBeyondAscii = 128;
-
 template <class T>
 std::vector<T>& stack_of_thread() {
   thread_local std::vector<T> stack;
@@ -70,7 +68,7 @@ bool Matcher::loop(const Pattern::Instruction& now) {
   for (uint32_t times = 0; times < most && at < text_.size();) {
     const auto byte = static_cast<uint8_t>(text_[at]);
     size_t after = at + 1;
-    if (byte < kBeyondAscii) {
+    if (byte < Pattern::kBeyondAscii) {
       if (!set.ascii(byte)) break;
     } else {
       after = at;
@@ -94,7 +92,7 @@ bool Matcher::choose(const Pattern::Instruction& now) {
   const Pattern::Choice& choice = pattern_.choices_[now.a];
   uint32_t viable = 0;
   if (at_ < text_.size()) {
-    viable = choice.viable[std::min<size_t>(static_cast<uint8_t>(text_[at_]), kBeyondAscii)];
+    viable = choice.viable[std::min<size_t>(static_cast<uint8_t>(text_[at_]), Pattern::kBeyondAscii)];
   } else {
     viable = (uint32_t{2} << (choice.targets.size() - 1)) - 1;
   }

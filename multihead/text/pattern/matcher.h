@@ -25,7 +25,8 @@ class Matcher {
   struct Back {
     enum class Kind : uint8_t { go, shorter, longer, others } kind;
     uint32_t here;
-    size_t at, limit;  // shorter: not before `limit`; longer: `limit` more times; others: the alternatives left, as bits
+    size_t at,
+        limit;  // shorter: not before `limit`; longer: `limit` more times; others: the alternatives left, as bits
   };
 
   static constexpr size_t kNone = Pattern::kNone;

@@ -9,37 +9,36 @@
 namespace mh::detail {
 namespace {
 
-using Kind = PatternNode::Kind;
+using NodeKind = PatternNode::Kind;
 using Mode = PatternNode::Mode;
 
 constexpr size_t kLargest = 20000;        // instructions
 constexpr uint64_t kStepsOfByte = 200;    // known patterns take fewer than ten
 constexpr uint64_t kStepsMore = 1 << 20;  // for short texts
 constexpr size_t kMostChoices = 32;
-constexpr size_t kBeyondAscii = 128;
 
 // Which first bytes a node may have: 128 of ASCII, and one for all others. Sets `through` where it may be empty.
 void first_bytes(const PatternNode& node, std::array<bool, 129>& out, bool& through) {
   through = false;
   switch (node.kind) {
-    case Kind::set:
+    case NodeKind::set:
       for (const CodeRange& range : node.set)
-        for (uint32_t c = range.first; c <= std::min<uint32_t>(range.last, kBeyondAscii); ++c) out[c] = true;
-      if (!node.set.empty() && node.set.back().last >= kBeyondAscii) out[kBeyondAscii] = true;
+        for (uint32_t c = range.first; c <= std::min<uint32_t>(range.last, Pattern::kBeyondAscii); ++c) out[c] = true;
+      if (!node.set.empty() && node.set.back().last >= Pattern::kBeyondAscii) out[Pattern::kBeyondAscii] = true;
       return;
-    case Kind::alternatives:
+    case NodeKind::alternatives:
       for (const PatternNode& child : node.children) {
         bool empty = false;
         first_bytes(child, out, empty);
         through = through || empty;
       }
       return;
-    case Kind::repeat:
+    case NodeKind::repeat:
       first_bytes(node.children[0], out, through);
       through = through || node.min == 0;
       return;
-    case Kind::ahead:
-    case Kind::not_ahead: through = true; return;
+    case NodeKind::ahead:
+    case NodeKind::not_ahead: through = true; return;
     default:
       through = true;
       for (const PatternNode& child : node.children) {
@@ -55,10 +54,13 @@ Pattern::Pattern(std::string_view source, const std::string& where) : where_(whe
   const PatternNode tree = parse_pattern(source, where);
   if (may_be_empty(tree))
     fail(ErrorKind::unsupported, "{}: a pattern that matches nothing at all is not supported", where);
+  bool through = false;
+  first_bytes(tree, first_, through);
   compile(tree);
   add({.op = Op::match});
   for (Instruction& one : program_)
-    while (one.op == Op::jump && (program_[one.a].op == Op::jump || program_[one.a].op == Op::match)) one = program_[one.a];
+    while (one.op == Op::jump && (program_[one.a].op == Op::jump || program_[one.a].op == Op::match))
+      one = program_[one.a];
   for (const CodeRanges& ranges : ranges_) sets_.emplace_back(ranges);
 }
 
@@ -81,13 +83,13 @@ uint32_t Pattern::add_set(const CodeRanges& set) {
 
 void Pattern::compile(const PatternNode& node) {
   switch (node.kind) {
-    case Kind::set: add({.op = Op::set, .a = add_set(node.set)}); return;
-    case Kind::alternatives: compile_alternatives(node); return;
-    case Kind::repeat: compile_repeat(node); return;
-    case Kind::ahead: compile_inside(node, Op::ahead); return;
-    case Kind::not_ahead: compile_inside(node, Op::not_ahead); return;
-    case Kind::atomic: compile_inside(node, Op::atomic); return;
-    case Kind::sequence:
+    case NodeKind::set: add({.op = Op::set, .a = add_set(node.set)}); return;
+    case NodeKind::alternatives: compile_alternatives(node); return;
+    case NodeKind::repeat: compile_repeat(node); return;
+    case NodeKind::ahead: compile_inside(node, Op::ahead); return;
+    case NodeKind::not_ahead: compile_inside(node, Op::not_ahead); return;
+    case NodeKind::atomic: compile_inside(node, Op::atomic); return;
+    case NodeKind::sequence:
       for (const PatternNode& child : node.children) compile(child);
   }
 }
@@ -103,14 +105,14 @@ void Pattern::compile_inside(const PatternNode& node, Op op) {
 
 void Pattern::compile_repeat(const PatternNode& node) {
   const PatternNode& body = node.children[0];
-  if (body.kind == Kind::set) {
+  if (body.kind == NodeKind::set) {
     add({.op = Op::loop, .mode = node.mode, .a = add_set(body.set), .b = node.min, .c = node.max});
     return;
   }
   if (node.mode == Mode::possessive) {
     PatternNode greedy = node;
     greedy.mode = Mode::greedy;
-    compile_inside({.kind = Kind::atomic, .children = {std::move(greedy)}}, Op::atomic);
+    compile_inside({.kind = NodeKind::atomic, .children = {std::move(greedy)}}, Op::atomic);
     return;
   }
   for (uint32_t i = 0; i < node.min; ++i) compile(body);

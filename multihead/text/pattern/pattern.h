@@ -16,17 +16,23 @@ namespace mh::detail {
 class Pattern {
  public:
   static constexpr size_t kNone = ~size_t{0};
+  static constexpr size_t kBeyondAscii = 128;  // stands for all first bytes from there on
 
   // Throws: as parse_pattern; unsupported also for a pattern that an empty text matches, and one that is too large.
   Pattern(std::string_view source, const std::string& where);
 
-  // Calls each(begin, end) for every match, from left to right; none is empty. `text` is UTF-8. The time is linear in the
-  // text for the patterns of GPT-2, GPT-4, GPT-4o, Llama, Qwen and CLIP. Throws: invalid_argument where a pattern goes
-  // back and forth so long that it is not.
+  // Calls each(begin, end) for every match, from left to right; none is empty. `text` is UTF-8. The time is linear in
+  // the text for the patterns of GPT-2, GPT-4, GPT-4o, Llama, Qwen and CLIP. Throws: invalid_argument where a pattern
+  // goes back and forth so long that it is not.
   template <class Each>
   void each_match(std::string_view text, Each&& each) const {
     uint64_t steps = steps_for(text);
     for (size_t at = 0; at < text.size();) {
+      const auto byte = static_cast<uint8_t>(text[at]);
+      if (!first_[byte < kBeyondAscii ? byte : kBeyondAscii]) {
+        ++at;
+        continue;
+      }
       const size_t end = match_at(text, at, steps);
       if (end == kNone) {
         do ++at;
@@ -64,6 +70,7 @@ class Pattern {
   void compile_inside(const PatternNode& node, Op op);
 
   std::string where_;
+  std::array<bool, 129> first_{};  // by first byte: whether a match may begin with it
   std::vector<Instruction> program_;
   std::vector<CodeTable> sets_;
   std::vector<CodeRanges> ranges_;  // of the sets

@@ -10,19 +10,19 @@
 namespace mh::detail {
 namespace {
 
-using Kind = PatternNode::Kind;
+using NodeKind = PatternNode::Kind;
 using Mode = PatternNode::Mode;
 
-constexpr size_t kLongest = 1 << 14;    // bytes of a pattern
-constexpr int kDeepest = 50;            // groups and sets in one another
+constexpr size_t kLongest = 1 << 14;  // bytes of a pattern
+constexpr int kDeepest = 50;          // groups and sets in one another
 constexpr uint32_t kMostTimes = 1000;
 constexpr uint32_t kLongS = 0x17f, kKelvin = 0x212a;  // beside ASCII's own, they differ from s and k in case alone
 
 bool is_letter(uint32_t c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; }
 
-class Reader {
+class SyntaxReader {
  public:
-  Reader(std::string_view source, const std::string& where) : source_(source), where_(where) {}
+  SyntaxReader(std::string_view source, const std::string& where) : source_(source), where_(where) {}
 
   PatternNode whole() {
     PatternNode out = alternatives();
@@ -47,12 +47,13 @@ class Reader {
     check(!wrong, "{}: {} is no pattern: {}", where_, in_quotes(source_), what);
   }
   [[noreturn]] void refuse(std::string_view what) const {
-    fail(ErrorKind::unsupported, "{}: {} in the pattern {} is not supported", where_, in_quotes(what), in_quotes(source_));
+    fail(ErrorKind::unsupported, "{}: {} in the pattern {} is not supported", where_, in_quotes(what),
+         in_quotes(source_));
   }
 
   PatternNode alternatives() {
     wrong_if(++depth_ > kDeepest, "it has too many groups in one another");
-    PatternNode out{.kind = Kind::alternatives};
+    PatternNode out{.kind = NodeKind::alternatives};
     do out.children.push_back(sequence());
     while (take("|"));
     --depth_;
@@ -60,11 +61,12 @@ class Reader {
   }
 
   PatternNode sequence() {
-    PatternNode out{.kind = Kind::sequence};
+    PatternNode out{.kind = NodeKind::sequence};
     uint32_t before = 0;  // the literal letter before, in lower case
     while (!done() && peek() != '|' && peek() != ')') {
       const size_t begin = at_;
-      const uint32_t letter = folded_ && is_letter(static_cast<uint8_t>(peek())) ? static_cast<uint32_t>(peek()) | 0x20 : 0;
+      const uint32_t letter =
+          folded_ && is_letter(static_cast<uint8_t>(peek())) ? static_cast<uint32_t>(peek()) | 0x20 : 0;
       refuse_ligatures(before, letter, begin);
       before = letter;
       out.children.push_back(repeated(atom()));
@@ -80,7 +82,7 @@ class Reader {
   }
 
   PatternNode repeated(PatternNode body) {
-    PatternNode out{.kind = Kind::repeat};
+    PatternNode out{.kind = NodeKind::repeat};
     const size_t begin = at_;
     if (take("?")) {
       out.min = 0;
@@ -93,7 +95,8 @@ class Reader {
       return body;
     }
     const bool braces = source_[begin] == '{';
-    if (braces && (peek() == '+' || (peek() == '?' && out.min == out.max))) refuse(source_.substr(begin, at_ + 1 - begin));
+    if (braces && (peek() == '+' || (peek() == '?' && out.min == out.max)))
+      refuse(source_.substr(begin, at_ + 1 - begin));
     if (take("?")) {
       out.mode = Mode::lazy;
     } else if (take("+")) {
@@ -133,25 +136,25 @@ class Reader {
 
   PatternNode atom() {
     if (take("(")) return group();
-    if (take("[")) return {.kind = Kind::set, .set = fold(set())};
-    if (take(".")) return {.kind = Kind::set, .set = complement({{'\n', '\n'}})};
-    if (take("\\")) return {.kind = Kind::set, .set = fold(escape())};
+    if (take("[")) return {.kind = NodeKind::set, .set = fold(set())};
+    if (take(".")) return {.kind = NodeKind::set, .set = complement({{'\n', '\n'}})};
+    if (take("\\")) return {.kind = NodeKind::set, .set = fold(escape())};
     const char c = peek();
     if (c == '^' || c == '$' || c == '*' || c == '+' || c == '?' || c == '{') refuse(std::string_view(&c, 1));
-    return {.kind = Kind::set, .set = fold({single(next())})};
+    return {.kind = NodeKind::set, .set = fold({single(next())})};
   }
 
   static CodeRange single(uint32_t c) { return {c, c}; }
 
   PatternNode group() {
-    PatternNode out{.kind = Kind::sequence};
+    PatternNode out{.kind = NodeKind::sequence};
     const bool folded = folded_;
     if (take("?=")) {
-      out.kind = Kind::ahead;
+      out.kind = NodeKind::ahead;
     } else if (take("?!")) {
-      out.kind = Kind::not_ahead;
+      out.kind = NodeKind::not_ahead;
     } else if (take("?>")) {
-      out.kind = Kind::atomic;
+      out.kind = NodeKind::atomic;
     } else if (take("?i:")) {
       folded_ = true;
     } else if (!take("?:") && peek() == '?') {
@@ -265,17 +268,17 @@ class Reader {
 PatternNode parse_pattern(std::string_view source, const std::string& where) {
   check(!source.empty() && source.size() <= kLongest, "{}: a pattern has {} bytes; expected 1 to {}", where,
         source.size(), kLongest);
-  return Reader(source, where).whole();
+  return SyntaxReader(source, where).whole();
 }
 
 bool may_be_empty(const PatternNode& node) {
   const auto is_empty = [](const PatternNode& child) { return may_be_empty(child); };
   switch (node.kind) {
-    case Kind::set: return false;
-    case Kind::alternatives: return std::any_of(node.children.begin(), node.children.end(), is_empty);
-    case Kind::repeat: return node.min == 0 || may_be_empty(node.children[0]);
-    case Kind::ahead:
-    case Kind::not_ahead: return true;
+    case NodeKind::set: return false;
+    case NodeKind::alternatives: return std::any_of(node.children.begin(), node.children.end(), is_empty);
+    case NodeKind::repeat: return node.min == 0 || may_be_empty(node.children[0]);
+    case NodeKind::ahead:
+    case NodeKind::not_ahead: return true;
     default: return std::all_of(node.children.begin(), node.children.end(), is_empty);
   }
 }

@@ -13,9 +13,9 @@ namespace mh::detail {
 struct PatternNode {
   enum class Kind { set, sequence, alternatives, repeat, ahead, not_ahead, atomic } kind = Kind::sequence;
   enum class Mode { greedy, lazy, possessive } mode = Mode::greedy;
-  CodeRanges set{};                      // of a set: one character that is in it
+  CodeRanges set{};  // of a set: one character that is in it
   std::vector<PatternNode> children{};
-  uint32_t min = 1, max = 1;             // of a repeat; kUnlimited
+  uint32_t min = 1, max = 1;  // of a repeat; kUnlimited
 };
 
 constexpr uint32_t kUnlimited = ~uint32_t{0};

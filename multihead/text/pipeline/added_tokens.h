@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "multihead/text/pipeline/json_fields.h"
 #include "multihead/text/pipeline/document.h"
+#include "multihead/text/pipeline/json_fields.h"
 #include "multihead/text/pipeline/trie.h"
 
 namespace mh::detail {

@@ -18,9 +18,9 @@ using Origin = TextSpan;  // of the original
 
 // A stretch of text. While a step left every byte where it was, no place is stored.
 struct Aligned {
-  std::string text;              // UTF-8
+  std::string text;               // UTF-8
   std::vector<Origin> origins{};  // of each byte, that of its character; empty while byte i is byte `begin` + i
-  uint32_t begin = 0;            // where the stretch begins in the original
+  uint32_t begin = 0;             // where the stretch begins in the original
 
   bool in_place() const { return origins.empty(); }
 };

@@ -62,7 +62,8 @@ class BertTable {
         many_.push_back(parts);
       }
     }
-    for (size_t c = 0; c < ascii_.size(); ++c) ascii_[c] = one_[c] < 0x80 ? static_cast<uint8_t>(one_[c]) : uint8_t{0xff};
+    for (size_t c = 0; c < ascii_.size(); ++c)
+      ascii_[c] = one_[c] < 0x80 ? static_cast<uint8_t>(one_[c]) : uint8_t{0xff};
   }
 
   uint32_t operator[](uint32_t c) const { return c < kSize ? one_[c] : kDepends; }
@@ -120,8 +121,9 @@ bool in_one_pass(Aligned& text, const BertTable& table) {
       store_origins(before);
       origins = std::move(before.origins);
     }
-    const Origin origin = text.in_place() ? Origin{text.begin + static_cast<uint32_t>(at), text.begin + static_cast<uint32_t>(end)}
-                                          : text.origins[at];
+    const Origin origin = text.in_place()
+                              ? Origin{text.begin + static_cast<uint32_t>(at), text.begin + static_cast<uint32_t>(end)}
+                              : text.origins[at];
     origins.resize(out.size(), origin);
   };
   for (size_t at = 0; at < from.size();) {

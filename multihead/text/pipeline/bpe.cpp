@@ -137,11 +137,13 @@ class CharacterBpe : public WordModel {
   }
 
   bool all_bytes(std::string_view character) const {
-    return std::all_of(character.begin(), character.end(), [&](char c) { return bytes_[static_cast<uint8_t>(c)] >= 0; });
+    return std::all_of(character.begin(), character.end(),
+                       [&](char c) { return bytes_[static_cast<uint8_t>(c)] >= 0; });
   }
 
   int32_t needed() const {
-    check(unknown_ >= 0, "encode: a character is unknown, and {} is not in the vocabulary", in_quotes(*options_.unknown));
+    check(unknown_ >= 0, "encode: a character is unknown, and {} is not in the vocabulary",
+          in_quotes(*options_.unknown));
     return unknown_;
   }
 
@@ -178,7 +180,8 @@ std::vector<Merge> read_ranked(const JsonFields& model, const TokenIds& ids, siz
   };
   for (const JsonElement merge : model.array("merges")) {
     const auto parts = two_parts(merge);
-    check(parts.has_value(), "{}: number {} is no pair of tokens; expected [\"a\", \"b\"] or \"a b\"", where, out.size());
+    check(parts.has_value(), "{}: number {} is no pair of tokens; expected [\"a\", \"b\"] or \"a b\"", where,
+          out.size());
     const std::string left(parts->first), right(parts->second);
     check(right.size() >= prefix, "{}: number {} goes on with {}, which is shorter than the prefix", where, out.size(),
           in_quotes(right));

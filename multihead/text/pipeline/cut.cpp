@@ -66,9 +66,7 @@ void match_literal(std::string_view text, std::string_view what, Stretches& out)
 void behave(Stretches& stretches, Behaviour behaviour) {
   switch (behaviour) {
     case Behaviour::isolated: return;
-    case Behaviour::removed:
-      std::erase_if(stretches, [](const Stretch& stretch) { return stretch.match; });
-      return;
+    case Behaviour::removed: std::erase_if(stretches, [](const Stretch& stretch) { return stretch.match; }); return;
     case Behaviour::merged_with_previous: stretches = merge_backwards(stretches); return;
     case Behaviour::merged_with_next: stretches = merge_forwards(stretches); return;
     case Behaviour::contiguous: stretches = merge_equals(stretches); return;

@@ -24,9 +24,9 @@ struct Document {
   Document(const Document&) = delete;  // `text` may view `buffer`
   Document& operator=(const Document&) = delete;
 
-  std::string_view text;         // UTF-8: what was given, or `buffer`
-  std::string buffer;            // once a step has changed the text
-  std::vector<Origin> origins;   // as in Aligned; empty while the text is what was given
+  std::string_view text;        // UTF-8: what was given, or `buffer`
+  std::string buffer;           // once a step has changed the text
+  std::vector<Origin> origins;  // as in Aligned; empty while the text is what was given
   Pieces pieces;
 
   std::string_view of(const Piece& piece) const { return text.substr(piece.begin, piece.end - piece.begin); }

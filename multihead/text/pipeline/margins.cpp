@@ -17,7 +17,9 @@ Margins find_margins(std::string_view token) {
   }
   const auto left = std::find(spaces.begin(), spaces.end(), false) - spaces.begin();
   const auto right = std::find(spaces.rbegin(), spaces.rend(), false) - spaces.rbegin();
-  const auto limited = [](std::ptrdiff_t count) { return static_cast<uint16_t>(std::min<std::ptrdiff_t>(count, 0xffff)); };
+  const auto limited = [](std::ptrdiff_t count) {
+    return static_cast<uint16_t>(std::min<std::ptrdiff_t>(count, 0xffff));
+  };
   return {limited(left), limited(right)};
 }
 

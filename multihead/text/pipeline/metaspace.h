@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "multihead/text/pipeline/json_fields.h"
 #include "multihead/text/pipeline/document.h"
+#include "multihead/text/pipeline/json_fields.h"
 
 namespace mh::detail {
 

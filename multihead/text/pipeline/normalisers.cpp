@@ -93,9 +93,9 @@ NormaliseStep read_bert(const JsonElement& element, const std::string& where) {
   const JsonFields fields(element, where, {"type", "clean_text", "handle_chinese_chars", "strip_accents", "lowercase"});
   const bool lowercase = fields.flag("lowercase", true);
   return bert_normaliser({.clean_text = fields.flag("clean_text", true),
-          .chinese = fields.flag("handle_chinese_chars", true),
-          .strip_accents = fields.flag("strip_accents", lowercase),
-          .lowercase = lowercase});
+                          .chinese = fields.flag("handle_chinese_chars", true),
+                          .strip_accents = fields.flag("strip_accents", lowercase),
+                          .lowercase = lowercase});
 }
 
 ReplaceText read_replace_text(const JsonElement& element, const std::string& where) {
@@ -133,7 +133,8 @@ void read_normalisers(const JsonElement& element, const std::string& where, std:
   } else if (type == "Replace") {
     out.push_back(read_replace_text(element, where));
   } else if (type == "Precompiled") {
-    const std::string_view map = JsonFields(element, where, {"type", "precompiled_charsmap"}).string("precompiled_charsmap");
+    const std::string_view map =
+        JsonFields(element, where, {"type", "precompiled_charsmap"}).string("precompiled_charsmap");
     out.push_back(precompiled_normaliser(from_base64(map, where), where));
   } else if (type == "ByteLevel") {
     JsonFields(element, where, {"type"});

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "multihead/base/error.h"
 #include "multihead/text/pipeline/word_cache.h"
 #include "multihead/text/unicode/code_set.h"
@@ -100,8 +102,10 @@ void Pipeline::each_token(const Document& document, Each&& each) const {
       model->encode(word, found);
       cache.keep(word, hash, found.data(), found.size());
     }
+    // Tokens of spelled-out prefixes may claim more bytes than the word has.
     for (const WordToken& token : found)
-      each(i, WordToken{token.id, piece.begin + token.begin, std::min(piece.begin + token.end, piece.end)});
+      each(i, WordToken{token.id, std::min(piece.begin + token.begin, piece.end - 1),
+                        std::min(piece.begin + token.end, piece.end)});
   }
 }
 
@@ -118,6 +122,7 @@ Sequence Pipeline::encode(std::string_view text, bool find_special) const {
     const uint32_t first = document.origin(token.begin).begin;
     out.offsets.push_back({first, token.end > token.begin ? document.origin(token.end - 1).end : first});
     out.words.push_back(static_cast<int32_t>(word));
+    out.added.push_back(document.pieces[word].token >= 0);
   });
   return out;
 }

@@ -17,18 +17,18 @@
 
 namespace mh::detail {
 
-// One text as tokens: by token its id, its place in the text and the number of the word it belongs to.
+// One text as tokens: by token its id, its place in the text, the number of the word it belongs to.
 struct Sequence {
   std::vector<int32_t> ids;
   std::vector<TextSpan> offsets;
   std::vector<int32_t> words;
+  std::vector<bool> added;  // found in the text as an added token
 };
 
 struct Pipeline {
   std::string source;               // the file as it was read
   std::vector<std::string> tokens;  // by id
   std::vector<bool> special;        // by id
-  std::vector<bool> added;          // by id: looked for in the text
   std::vector<Margins> margins;     // by id; empty where the templates do not ask for them
   std::vector<NormaliseStep> normalise;
   std::vector<SplitStep> split;

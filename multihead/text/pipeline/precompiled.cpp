@@ -20,8 +20,8 @@ class CharacterMap {
     if (map_.empty()) return;
     check(map_.size() >= 4, "{}: the map has {} bytes; expected 4 or more", where, map_.size());
     const uint32_t size = word(0);
-    check(size % 4 == 0 && size <= map_.size() - 4, "{}: the map's trie has {} bytes; expected whole words within {}", where,
-          size, map_.size() - 4);
+    check(size % 4 == 0 && size <= map_.size() - 4, "{}: the map's trie has {} bytes; expected whole words within {}",
+          where, size, map_.size() - 4);
     units_ = size / 4;
     check(!utf8_error(replacements()), "{}: the map's replacements are not UTF-8", where);
     for (size_t c = 0; c < stays_.size(); ++c) {
@@ -62,8 +62,8 @@ class CharacterMap {
   std::string_view replacement(size_t node) const {
     const size_t at = node < units_ ? unit(node) & 0x7fffffffu : ~size_t{0};
     const std::string_view all = replacements();
-    check(at <= all.size() && (at == all.size() || !U8_IS_TRAIL(all[at])),
-          "{}: the map's trie leads to no replacement", where_);
+    check(at <= all.size() && (at == all.size() || !U8_IS_TRAIL(all[at])), "{}: the map's trie leads to no replacement",
+          where_);
     return all.substr(at, all.find('\0', at) - at);
   }
 
@@ -78,8 +78,8 @@ size_t characters_of(std::string_view text) {
   return out;
 }
 
-// Appends `with` for `what`. More characters than before are new ones at the end; of fewer the last stands for the rest,
-// be it the one before.
+// Appends `with` for `what`. More characters than before are new ones at the end; of fewer the last stands for the
+// rest, be it the one before.
 void put_replacement(std::string_view what, std::string_view with, std::vector<Changed>& out) {
   const size_t before = characters_of(what), now = characters_of(with), first = out.size();
   for (size_t at = 0; at < with.size();) out.push_back({next_character(with, at), 0});
@@ -87,42 +87,66 @@ void put_replacement(std::string_view what, std::string_view with, std::vector<C
   if (now < before && !out.empty()) out.back().change -= static_cast<int32_t>(before - now);
 }
 
+// The characters of a text from the first one on that the map changes; before it they are taken over when it comes.
+class MappedText {
+ public:
+  MappedText(const CharacterMap& map, std::string_view text) : map_(map), text_(text) {}
+
+  // Takes what the map makes of `text_` from `begin` to `end`; false where it is not in the map.
+  bool map(size_t begin, size_t end) {
+    const std::string_view part = text_.substr(begin, end - begin);
+    const auto with = map_.find(part);
+    if (!with) return false;
+    if (!changed_) {
+      out_.reserve(text_.size());
+      for (size_t at = 0; at < begin;) out_.push_back({next_character(text_, at), 0});
+      changed_ = true;
+    }
+    put_replacement(part, *with, out_);
+    return true;
+  }
+  void keep(uint32_t c) {
+    if (changed_) out_.push_back({c, 0});
+  }
+
+  bool changed() const { return changed_; }
+  const std::vector<Changed>& characters() const { return out_; }
+
+ private:
+  const CharacterMap& map_;
+  std::string_view text_;
+  std::vector<Changed> out_;
+  bool changed_ = false;
+};
+
 void normalise_by(const CharacterMap& map, Aligned& piece) {
   const std::string_view text = piece.text;
-  std::vector<Changed> out;
-  out.reserve(text.size());
-  bool changed = false;
-  const auto put = [&](std::string_view part) {
-    const auto with = map.find(part);
-    if (with) put_replacement(part, *with, out);
-    changed = changed || with.has_value();
-    return with.has_value();
-  };
+  MappedText out(map, text);
   for (size_t at = 0; at < text.size();) {
     const bool alone = at + 1 == text.size() || static_cast<uint8_t>(text[at + 1]) < 0x80;
     if (alone && map.stays(text[at]) && text[at] != '\r') {
-      out.push_back({static_cast<uint8_t>(text[at]), 0});
+      out.keep(static_cast<uint8_t>(text[at]));
       ++at;
       continue;
     }
     const size_t end = grapheme_end(text, at);
-    if (end - at >= kLongestCluster || !put(text.substr(at, end - at))) {
-      for (size_t from = at; from < end;) {
-        size_t to = from;
-        const uint32_t c = next_character(text, to);
-        if (!put(text.substr(from, to - from))) out.push_back({c, 0});
-        from = to;
-      }
+    const bool whole = end - at < kLongestCluster && out.map(at, end);
+    for (size_t from = at; !whole && from < end;) {
+      size_t to = from;
+      const uint32_t c = next_character(text, to);
+      if (!out.map(from, to)) out.keep(c);
+      from = to;
     }
     at = end;
   }
-  if (changed) set_characters(piece, out);
+  if (out.changed()) set_characters(piece, out.characters());
 }
 
 }  // namespace
 
 NormaliseStep precompiled_normaliser(std::string map, const std::string& where) {
-  return [map = std::make_shared<const CharacterMap>(std::move(map), where)](Aligned& text) { normalise_by(*map, text); };
+  return
+      [map = std::make_shared<const CharacterMap>(std::move(map), where)](Aligned& text) { normalise_by(*map, text); };
 }
 
 std::string from_base64(std::string_view text, const std::string& where) {

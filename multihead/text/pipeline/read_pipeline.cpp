@@ -37,9 +37,7 @@ void list_tokens(const TokenIds& ids, const std::string& where, Pipeline& out) {
 
 void place_added(const std::vector<AddedToken>& added, const std::string& where, Pipeline& out) {
   std::vector<std::pair<AddedToken, std::string>> raw, normalised;
-  out.added.resize(out.tokens.size());
   for (const AddedToken& token : added) {
-    out.added[static_cast<size_t>(token.id)] = true;
     if (token.special) out.special[static_cast<size_t>(token.id)] = true;
     if (!token.normalized) {
       raw.emplace_back(token, token.content);

@@ -14,7 +14,8 @@ namespace mh::detail {
 namespace {
 
 constexpr std::string_view kSplitters =
-    "BertPreTokenizer, Whitespace, WhitespaceSplit, Punctuation, Digits, Metaspace, ByteLevel, Split, CharDelimiterSplit "
+    "BertPreTokenizer, Whitespace, WhitespaceSplit, Punctuation, Digits, Metaspace, ByteLevel, Split, "
+    "CharDelimiterSplit "
     "or Sequence";
 
 bool is_punctuation(uint32_t c) {
@@ -82,7 +83,10 @@ void words_and_punctuation(Document& document) {
     for (size_t at = piece.begin; at < piece.end;) {
       const auto begin = static_cast<uint32_t>(at);
       const uint32_t c = next_character(document.text, at);
-      const Kind kind = c < 128 ? ascii[c] : is_white_space(c) ? Kind::space : is_punctuation(c) ? Kind::sign : Kind::word;
+      const Kind kind = c < 128             ? ascii[c]
+                        : is_white_space(c) ? Kind::space
+                        : is_punctuation(c) ? Kind::sign
+                                            : Kind::word;
       if (kind == Kind::word) continue;
       if (word < begin) out.push_back({word, begin});
       word = static_cast<uint32_t>(at);

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "multihead/text/pipeline/json_fields.h"
 #include "multihead/text/pipeline/document.h"
+#include "multihead/text/pipeline/json_fields.h"
 
 namespace mh::detail {
 

@@ -45,9 +45,7 @@ std::vector<TrimOffsets> read_trim(const JsonFields& fields) {
 Templates read_roberta_template(const JsonElement& element, const std::string& where, int32_t size) {
   const JsonFields fields(element, where, {"type", "sep", "cls", "trim_offsets", "add_prefix_space"});
   const TemplatePart cls = read_named(fields, "cls", size), sep = read_named(fields, "sep", size);
-  return {{cls, {Kind::first, 0}, sep},
-          {cls, {Kind::first, 0}, sep, sep, {Kind::second, 0}, sep},
-          read_trim(fields)};
+  return {{cls, {Kind::first, 0}, sep}, {cls, {Kind::first, 0}, sep, sep, {Kind::second, 0}, sep}, read_trim(fields)};
 }
 
 SpecialIds read_special_ids(const JsonFields& fields, int32_t size) {

@@ -27,7 +27,7 @@ class WordCache {
 
   // `word` has 1 to kLongest bytes.
   void keep(std::string_view word, uint64_t hash, const WordToken* tokens, size_t count) {
-    if (count > kTokens) return;
+    if (count > kTokens || (count > 0 && tokens[count - 1].end > 0xff)) return;
     Line& line = lines_[hash & kMask];
     line.size = static_cast<uint8_t>(word.size());
     line.count = static_cast<uint8_t>(count);

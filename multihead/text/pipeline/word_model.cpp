@@ -36,7 +36,8 @@ class WordPiece : public WordModel {
     std::vector<std::pair<std::string, int32_t>> first, later;
     for (const auto& [token, id] : ids) {
       first.emplace_back(token, id);
-      if (token.size() > prefix.size() && token.starts_with(prefix)) later.emplace_back(token.substr(prefix.size()), id);
+      if (token.size() > prefix.size() && token.starts_with(prefix))
+        later.emplace_back(token.substr(prefix.size()), id);
     }
     first_ = Trie(std::move(first));
     later_ = Trie(std::move(later));

@@ -38,8 +38,8 @@ struct ReadModel {
   WordsAre words = WordsAre::text;
 };
 
-// The model's own tokens land in `ids`. `spelled` says that every word comes from ByteLevel: a model that can then takes
-// the bytes themselves. Throws: as read_normalisers.
+// The model's own tokens land in `ids`. `spelled` says that every word comes from ByteLevel: a model that can then
+// takes the bytes themselves. Throws: as read_normalisers.
 ReadModel read_word_model(const JsonElement& element, const std::string& where, bool spelled, TokenIds& ids);
 
 // One for each type; `where` begins every refusal.

@@ -399,6 +399,13 @@ constexpr CodeRange kWordOfRegexTooRows[] = {
 const std::span<const CodeRange> kWordOfRegexToo(kWordOfRegexTooRows);
 
 namespace {
+constexpr CodeRange kNoWordOfRegexRows[] = {
+  {0x200c, 0x200d},
+};
+}  // namespace
+const std::span<const CodeRange> kNoWordOfRegex(kNoWordOfRegexRows);
+
+namespace {
 constexpr CodeRange kHanRows[] = {
   {0x2e80, 0x2e99}, {0x2e9b, 0x2ef3}, {0x2f00, 0x2fd5}, {0x3005, 0x3005}, {0x3007, 0x3007}, {0x3021, 0x3029},
   {0x3038, 0x303b}, {0x3400, 0x4dbf}, {0x4e00, 0x9fff}, {0xf900, 0xfa6d}, {0xfa70, 0xfad9}, {0x16fe2, 0x16fe3},

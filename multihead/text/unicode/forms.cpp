@@ -22,7 +22,8 @@ bool is_wide(Form form) { return form == Form::nfkc || form == Form::nfkd; }
 
 const icu::Normalizer2& form_normaliser(bool wide) {
   UErrorCode code = U_ZERO_ERROR;
-  const icu::Normalizer2* found = wide ? icu::Normalizer2::getNFKCInstance(code) : icu::Normalizer2::getNFCInstance(code);
+  const icu::Normalizer2* found =
+      wide ? icu::Normalizer2::getNFKCInstance(code) : icu::Normalizer2::getNFCInstance(code);
   if (U_FAILURE(code)) fail(ErrorKind::internal, "tokenizer: ICU has no normaliser ({})", u_errorName(code));
   return *found;
 }
@@ -47,9 +48,10 @@ std::vector<Changed> decompose(std::string_view text, Form form) {
   size_t run = 0;  // where the characters that are not in order yet begin
   const auto settle = [&] {
     if (out.size() - run > 1)
-      std::stable_sort(out.begin() + static_cast<std::ptrdiff_t>(run), out.end(), [](const Changed& a, const Changed& b) {
-        return combining_class(a.character) < combining_class(b.character);
-      });
+      std::stable_sort(out.begin() + static_cast<std::ptrdiff_t>(run), out.end(),
+                       [](const Changed& a, const Changed& b) {
+                         return combining_class(a.character) < combining_class(b.character);
+                       });
     run = out.size();
   };
   for (size_t at = 0; at < text.size();) {

@@ -14,8 +14,8 @@ enum class Form { nfc, nfd, nfkc, nfkd };
 // Whether the text is in the form already, found quickly: false may be wrong.
 bool surely_in_form(std::string_view text, Form form);
 
-// By ICU's tables, but what Hugging Face's older ones (Unicode 9) do not know neither decomposes nor composes nor moves.
-// `text` is UTF-8.
+// By ICU's tables, but what Hugging Face's older ones (Unicode 9) do not know neither decomposes nor composes nor
+// moves. `text` is UTF-8.
 std::vector<Changed> to_form(std::string_view text, Form form);
 
 // Appends the canonical decomposition of one character, marks not yet in order.

@@ -17,7 +17,9 @@ bool is_picture(uint32_t c) {
 // Whether `b` goes on with the Hangul syllable that `a` is in.
 bool same_syllable(uint32_t a, uint32_t b) {
   if (a < 0x1100 || b < 0x1100 || a > 0xd7ff || b > 0xd7ff) return false;
-  const auto kind = [](uint32_t c) { return u_getIntPropertyValue(static_cast<UChar32>(c), UCHAR_GRAPHEME_CLUSTER_BREAK); };
+  const auto kind = [](uint32_t c) {
+    return u_getIntPropertyValue(static_cast<UChar32>(c), UCHAR_GRAPHEME_CLUSTER_BREAK);
+  };
   const int first = kind(a), second = kind(b);
   if (first == U_GCB_L) return second == U_GCB_L || second == U_GCB_V || second == U_GCB_LV || second == U_GCB_LVT;
   if (first == U_GCB_V || first == U_GCB_LV) return second == U_GCB_V || second == U_GCB_T;

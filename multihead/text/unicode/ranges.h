@@ -35,7 +35,7 @@ struct CategoryRun {
 };
 
 extern const std::span<const CategoryRun> kCategories;
-extern const std::span<const CodeRange> kWordOfRegexToo;  // of \w in a pattern, beside kWordOfPattern
+extern const std::span<const CodeRange> kWordOfRegexToo, kNoWordOfRegex;  // how \w differs from kWordOfPattern
 extern const std::span<const CodeRange> kGraphemeExtend, kGraphemePrepend, kGraphemeControl;
 extern const std::span<const CodeRange> kHan, kHiragana, kKatakana, kHangul;
 

@@ -67,10 +67,21 @@ TEST(Pattern, WhatIsNotDoneIsNamed) {
     return std::string();
   };
   EXPECT_EQ(refusal("a"), "");
-  for (const auto& [source, named] : std::vector<std::pair<std::string, std::string>>{
-           {"^a", "\"^\""}, {"a$", "\"$\""}, {"\\ba", "\\\\b"}, {"(?<=a)b", "(?<="}, {"(a)\\1", "\\\\1"}, {"\\p{Klingon}", "Klingon"},
-           {"a{2}+", "{2}+"}, {"[[:alpha:]]", "[:"}, {"(?i:é)", "beyond ASCII"}, {"(?i:ss)", "ss"}, {"(?s)a", "(?s)"},
-           {"(a?)*", "may be empty"}, {"a*", "nothing at all"}, {"(?:(?:a{900}){900}){900}", "this large"}})
+  for (const auto& [source, named] :
+       std::vector<std::pair<std::string, std::string>>{{"^a", "\"^\""},
+                                                        {"a$", "\"$\""},
+                                                        {"\\ba", "\\\\b"},
+                                                        {"(?<=a)b", "(?<="},
+                                                        {"(a)\\1", "\\\\1"},
+                                                        {"\\p{Klingon}", "Klingon"},
+                                                        {"a{2}+", "{2}+"},
+                                                        {"[[:alpha:]]", "[:"},
+                                                        {"(?i:é)", "beyond ASCII"},
+                                                        {"(?i:ss)", "ss"},
+                                                        {"(?s)a", "(?s)"},
+                                                        {"(a?)*", "may be empty"},
+                                                        {"a*", "nothing at all"},
+                                                        {"(?:(?:a{900}){900}){900}", "this large"}})
     EXPECT_NE(refusal(source).find(named), std::string::npos) << source << ": " << refusal(source);
   for (const std::string source : {"", "(", ")", "[", "[a", "(a", "a{3,2}", "\\", "\\p", "\\p{L", "[z-a]", "[]", "a)"})
     EXPECT_NE(refusal(source), "") << source;
@@ -81,11 +92,13 @@ TEST(Pattern, KnownOnesTakeTimeLinearInTheText) {
   const std::vector<json> rows = pattern_rows();
   for (size_t i = 0; i < 7; ++i) {
     const Pattern pattern(rows.at(i).at(0).get<std::string>(), "x");
-    for (const std::string unit : {"a", "A", " ", "1", "!", "\n", " \n", "'", "A1 ", "你", "e\xcc\x81", "\xcc\x81", "  \t", "'S"}) {
+    for (const std::string unit :
+         {"a", "A", " ", "1", "!", "\n", " \n", "'", "A1 ", "你", "e\xcc\x81", "\xcc\x81", "  \t", "'S"}) {
       std::string text;
       while (text.size() < 200000) text += unit;
       size_t covered = 0;
-      pattern.each_match(text + "b", [&](size_t begin, size_t end) { covered += end - begin; });  // too many steps throw
+      pattern.each_match(text + "b",
+                         [&](size_t begin, size_t end) { covered += end - begin; });  // too many steps throw
       EXPECT_GT(covered, 0u) << rows.at(i).at(0) << unit;
     }
   }

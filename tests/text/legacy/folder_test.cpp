@@ -40,7 +40,9 @@ std::string wire(uint64_t number, const std::string& bytes) {
   return out + bytes;
 }
 
-std::string wire_number(uint64_t number, uint8_t value) { return {static_cast<char>(number << 3), static_cast<char>(value)}; }
+std::string wire_number(uint64_t number, uint8_t value) {
+  return {static_cast<char>(number << 3), static_cast<char>(value)};
+}
 
 std::string piece(const std::string& text, float score, uint8_t kind = 1) {
   std::string bits(4, '\0');
@@ -51,8 +53,9 @@ std::string piece(const std::string& text, float score, uint8_t kind = 1) {
 std::string small_model(bool bpe) {
   std::string out = piece("<unk>", 0, 2) + piece("<s>", 0, 3) + piece("</s>", 0, 3);
   float score = 0;
-  for (const char* text : {"\xe2\x96\x81the", "\xe2\x96\x81t", "he", "\xe2\x96\x81", "t", "h", "e", "d", "o", "g", "do", "\xe2\x96\x81"
-                                                                                                                 "d"})
+  for (const char* text : {"\xe2\x96\x81the", "\xe2\x96\x81t", "he", "\xe2\x96\x81", "t", "h", "e", "d", "o", "g", "do",
+                           "\xe2\x96\x81"
+                           "d"})
     out += piece(text, bpe ? score -= 1 : -static_cast<float>(std::strlen(text)));
   const std::string bpe_type = std::string("\x18") + (bpe ? '\x02' : '\x01');
   return out + wire(2, bpe_type) + wire(3, wire_number(3, 1) + wire_number(4, 1));
@@ -118,12 +121,23 @@ TEST(Legacy, TheClassOfAFolderNamesItsSpecialTokens) {
   EXPECT_EQ(t5.id("<extra_id_0>"), t5.size() - 1);
   put_text(folder / "tokenizer_config.json", R"({"tokenizer_class": "XLMRobertaTokenizer"})");
   EXPECT_EQ(Tokenizer::load(folder.path()).encode_input("the").ids, (std::vector<int32_t>{0, 4, 2}));
+  put_text(folder / "tokenizer_config.json", R"({"tokenizer_class": "SurpriseTokenizer"})");
+  EXPECT_THROW(Tokenizer::load(folder.path()), Error);
 }
 
 TEST(Legacy, MarianTakesPiecesFromTheSourceAndIdsFromTheVocabulary) {
   const TemporaryFolder folder;
   put_text(folder / "source.spm", small_model(false));
-  put_text(folder / "vocab.json", json({{"</s>", 0}, {"<unk>", 1}, {"\xe2\x96\x81the", 2}, {"\xe2\x96\x81", 3}, {"do", 4}, {"g", 5}, {"zz", 6}, {"<pad>", 7}, {">>de<<", 8}}).dump());
+  put_text(folder / "vocab.json", json({{"</s>", 0},
+                                        {"<unk>", 1},
+                                        {"\xe2\x96\x81the", 2},
+                                        {"\xe2\x96\x81", 3},
+                                        {"do", 4},
+                                        {"g", 5},
+                                        {"zz", 6},
+                                        {"<pad>", 7},
+                                        {">>de<<", 8}})
+                                      .dump());
   const Tokenizer tokenizer = Tokenizer::load(folder.path());
   EXPECT_EQ(tokenizer.encode_input("the dog").ids, (std::vector<int32_t>{2, 3, 4, 5, 0}));
   EXPECT_EQ(tokenizer.encode_input(">>de<< the").ids, (std::vector<int32_t>{8, 2, 0}));
@@ -139,7 +153,8 @@ TEST(Legacy, BrokenModelsAreRefused) {
       EXPECT_TRUE(std::string(error.what()).starts_with("model: ")) << error.what();
     }
   }
-  for (const std::string& bad : {std::string("\x0a\xff\xff\xff\xff\x7f"), std::string("\x0f"), std::string(11, '\x80'), piece("", 1), piece("\xff", 1), piece("a", 1) + piece("a", 2), piece("a", 1, 9)})
+  for (const std::string& bad : {std::string("\x0a\xff\xff\xff\xff\x7f"), std::string("\x0f"), std::string(11, '\x80'),
+                                 piece("", 1), piece("\xff", 1), piece("a", 1) + piece("a", 2), piece("a", 1, 9)})
     EXPECT_THROW(detail::read_piece_model(bad, "model"), Error);
 }
 
