@@ -56,7 +56,7 @@ constexpr const char* kGenerateEnd =
     "  multihead generate lm -p 'The model' -n 40 --greedy\n"
     "  head README.md | multihead generate lm -n 20 --json";
 
-constexpr size_t kRound = 64;  // lines of stdin that are continued together
+constexpr size_t kContinuedTogether = 64;  // lines of stdin that are continued together
 
 struct GenerateChoice {
   std::string model, precision = "f32", stop;
@@ -186,7 +186,7 @@ void continue_lines(const GenerateChoice& choice, const TextGenerator& generator
   if (isatty(STDIN_FILENO) == 1) mention("Type the beginning of a text and press Enter; Ctrl-D ends.");
   LineReader reader(STDIN_FILENO);
   Round round(choice, generator, how, tally);
-  for (auto lines = reader.take(kRound); !lines.empty(); lines = reader.take(kRound)) round.run(lines);
+  for (auto lines = reader.take(kContinuedTogether); !lines.empty(); lines = reader.take(kContinuedTogether)) round.run(lines);
 }
 
 void continue_prompt(const GenerateChoice& choice, const TextGenerator& generator, const GenerationConfig& how,
