@@ -1,5 +1,5 @@
 // Layers and stacks with PyTorch's weights: outputs and gradients are PyTorch's.
-#include "multihead/nn/blocks.h"
+#include "multihead/nn/stacks.h"
 
 #include "multihead/ops/shape.h"
 #include "multihead/tensor/memory_cache.h"
