@@ -64,6 +64,8 @@ TEST(Families, ReadEveryTensor) {
     const TemporaryFolder changed;
     put_text(changed / "config.json", text_of(folder.path + "/config.json"));
     for (auto& [tensor, value] : file.tensors) {
+      // Sinusoids, which are made anew.
+      if (name.starts_with("pegasus") && tensor.ends_with("embed_positions.weight")) continue;
       const Tensor kept = value;
       value = kept.clone();
       for (int64_t i = 0; i < value.count(); ++i) value.data<float>()[i] += 0.05F * static_cast<float>(i % 3 + 1);

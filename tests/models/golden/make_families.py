@@ -195,6 +195,8 @@ def generation(model, generator):
                        bad_words_ids=[[4], [5, 6]], length_penalty=0.7)
     if config.is_encoder_decoder:
         constrained |= dict(forced_bos_token_id=9, encoder_no_repeat_ngram_size=2)
+    if config.model_type == "m2m_100":  # which gives padding no position, even where it was written
+        constrained["suppress_tokens"] = [config.pad_token_id]
     cases = []
     for options in (dict(max_new_tokens=12), dict(max_new_tokens=9, num_beams=4), dict(max_new_tokens=10, **constrained),
                     dict(max_new_tokens=7, num_beams=4, early_stopping=True, length_penalty=2.0, forced_eos_token_id=config.eos_token_id)):
