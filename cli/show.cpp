@@ -31,8 +31,8 @@ namespace {
 constexpr const char* kShowEnd =
     "The model reads TEXT (without one: the first line of stdin) as one sentence; a translator writes its translation.\n"
     "The page shows every head: of the encoder, the decoder and the attention between them. It is one file that needs\n"
-    "nothing else: no network, no server; a browser opens it by double click. Above 40 million weights it holds a picture of\n"
-    "each head, the 16 largest weights of each token, and the heads of --heads.\n"
+    "nothing else: no network, no server; a browser opens it by double click. Above 40 million weights it holds a\n"
+    "picture of each head, the 16 largest weights of each token, and the heads of --heads.\n"
     "\n"
     "  multihead show models/en-de 'The dog sleeps because it is tired.' -o page.html\n"
     "  multihead show ~/models/minilm 'The dog sleeps because it is tired.' -o page.html\n"
