@@ -14,8 +14,11 @@ void add_doctor(CLI::App& app, int& code);
 void add_bench(CLI::App& app, int& code);
 void add_translate(CLI::App& app, int& code);
 void add_generate(CLI::App& app, int& code);
+void add_classify(CLI::App& app, int& code);
+void add_tag(CLI::App& app, int& code);
 void add_eval(CLI::App& app, int& code);
 void add_bench_train(CLI::App& bench, int& code);  // a table of `bench`
+void add_new(CLI::App& app, int& code);
 void add_train(CLI::App& app, int& code);
 void add_tokenizer(CLI::App& app, int& code);
 void add_inspect(CLI::App& app, int& code);

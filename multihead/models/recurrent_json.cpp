@@ -43,7 +43,7 @@ void take_word(Json& json, const char* key, const Names& names, T& place, const 
 }  // namespace
 
 RecurrentConfig recurrent_config(const TransformerConfig& sizes, const RecurrentChoice& choice) {
-  check(choice.is_recurrent(), "recurrent_config: the kind is the Transformer; expected rnn, lstm or gru");
+  check(choice.is_recurrent(), "recurrent_config: the kind is not recurrent; expected rnn, lstm or gru");
   return {.cell = choice.kind == ModelKind::rnn    ? Cell::tanh
                   : choice.kind == ModelKind::lstm ? Cell::lstm
                                                    : Cell::gru,
@@ -75,7 +75,8 @@ std::string recurrent_to_json(const RecurrentConfig& config) {
   Json out{{"kind", word_of(kCells, config.cell)},
            {"attention", word_of(kAttentions, config.attention)},
            {"hidden", config.hidden}};
-  for (const auto& [key, value] : Json::parse(config_to_json(sizes)).items()) {
+  const Json shared = Json::parse(config_to_json(sizes));  // must outlive the loop: items() only refers to it
+  for (const auto& [key, value] : shared.items()) {
     if (key != "kind" && key != "heads" && key != "feed_forward" && key != "norm" && key != "activation" &&
         key != "positions")
       out[key] = value;

@@ -5,9 +5,9 @@
 #include <system_error>
 
 #include "multihead/base/error.h"
-#include "multihead/io/safetensors.h"
+#include "multihead/base/printable.h"
 #include "multihead/models/model_file.h"
-#include "multihead/tasks/language_model.h"
+#include "multihead/tasks/task_type.h"
 #include "multihead/train/config_keys.h"
 
 namespace mh::detail {
@@ -51,7 +51,7 @@ std::string tokenizer_of(const TrainConfig& config, const fs::path& folder) {
 
 }  // namespace
 
-StartModel read_start_model(const TrainConfig& config) {
+StartFolder read_start_model(const TrainConfig& config) {
   std::error_code ignored;
   const fs::path from(config.start.from);
   const bool is_folder = fs::is_directory(from, ignored);
@@ -60,23 +60,16 @@ StartModel read_start_model(const TrainConfig& config) {
         "config: model.from {} lies in train.output {}, which is written to; expected another folder",
         config.start.from, config.train.output);
   const std::string path = (is_folder ? from / "model.safetensors" : from).string();
-  const bool is_text = is_folder && is_language_model(config.start.from);
-  check(is_text == (config.task.kind == TaskKind::language_model),
-        "config: model.from {} is {} a language model, and task.kind is {}; expected a model of the same task",
-        config.start.from, is_text ? "the folder of" : "not the folder of",
-        is_text ? "translation" : "language_model");
-  if (is_text) {
-    const LanguageModelFolder found = load_language_model(config.start.from);
-    check_same_model(config, found.config);
-    return {.config = found.config,
-            .weights = found.model.params().values(),
-            .tokenizer = tokenizer_of(config, folder)};
-  }
-  const Transformer model = load_transformer(path);
-  check_same_model(config, model.config());
-  const std::string tokenizer = tokenizer_of(config, folder);
-  check_tokenizer({tokenizer, Tokenizer::load(tokenizer)}, path, read_safetensors(path, {.verify = false}).metadata);
-  return {.config = model.config(), .weights = model.params().values(), .tokenizer = tokenizer};
+  const TaskType& type = task_type(config.task.kind);
+  const std::string kind = model_kind(path);
+  check(kind.empty() || kind == type.model,
+        "config: model.from {} holds a model of kind {}, and task.kind is \"{}\"; expected a model of the same task",
+        config.start.from, printable(kind), type.name);
+  StartFolder out{.model = type.start(path)};
+  check_same_model(config, out.model.config);
+  out.tokenizer = tokenizer_of(config, folder);
+  check_tokenizer({out.tokenizer, Tokenizer::load(out.tokenizer)}, path, out.model.metadata);
+  return out;
 }
 
 }  // namespace mh::detail
