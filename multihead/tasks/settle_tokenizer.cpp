@@ -3,7 +3,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/tasks/text_model.h"
-#include "multihead/text/train_words.h"
+#include "multihead/text/learn_words.h"
 
 namespace mh::detail {
 
@@ -12,10 +12,10 @@ namespace {
 Tokenizer learn(const TaskSetup& setup, const std::vector<std::string>& lines, bool has_ends) {
   const TokenizerConfig& config = setup.tokenizer;
   if (config.kind == TokenizerKind::words) {
-    WordsOptions words{.min_count = config.min_count, .lowercase = config.lowercase};
+    LearnWordsOptions words{.min_count = config.min_count, .lowercase = config.lowercase};
     words.wraps = !setup.recurrent.family().empty();
     if (has_ends) words = {config.min_count, config.lowercase, {"<pad>", "<s>", "</s>", "<unk>"}, "<unk>", false};
-    return train_words(lines, words);
+    return learn_words(lines, words);
   }
   BpeOptions options{.vocabulary = static_cast<int32_t>(config.vocabulary),
                      .lowercase = config.lowercase,

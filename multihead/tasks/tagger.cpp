@@ -7,7 +7,7 @@
 #include "multihead/metrics/entities.h"
 #include "multihead/ops/softmax.h"
 #include "multihead/tasks/tag.h"
-#include "multihead/text/train_words.h"
+#include "multihead/text/learn_words.h"
 #include "multihead/text/unicode/utf8.h"
 
 namespace mh {

@@ -31,7 +31,7 @@ class Tagger {
   // file.
   static Tagger load(const std::string& folder, DType compute = DType::f32);
 
-  // Of one text, cut into words and signs (words_of in text/train_words.h), or of many. Throws: invalid_argument for a
+  // Of one text, cut into words and signs (words_of in text/learn_words.h), or of many. Throws: invalid_argument for a
   // text that is not UTF-8.
   Tagging operator()(std::string_view text) const;
   std::vector<Tagging> operator()(std::span<const std::string> texts) const;

@@ -1,5 +1,5 @@
 // Counting words, and the tokenizer.json that has them.
-#include "multihead/text/train_words.h"
+#include "multihead/text/learn_words.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -36,7 +36,7 @@ Json bert_template(const std::vector<std::string>& specials) {
   Json tokens;
   for (const char* name : {"[CLS]", "[SEP]"}) {
     const auto at = std::find(specials.begin(), specials.end(), name);
-    check(at != specials.end(), "train_words: the special tokens lack {}, which stands around texts", name);
+    check(at != specials.end(), "learn_words: the special tokens lack {}, which stands around texts", name);
     tokens[name] = {{"id", name}, {"ids", {at - specials.begin()}}, {"tokens", {name}}};
   }
   return {{"type", "TemplateProcessing"},
@@ -71,11 +71,11 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return out;
 }
 
-Tokenizer train_words(const std::vector<std::string>& lines, const WordsOptions& options) {
-  check(options.min_count >= 1, "train_words: min_count is {}; expected 1 or more", options.min_count);
+Tokenizer learn_words(const std::vector<std::string>& lines, const LearnWordsOptions& options) {
+  check(options.min_count >= 1, "learn_words: min_count is {}; expected 1 or more", options.min_count);
   const auto& specials = options.specials;
   check(std::find(specials.begin(), specials.end(), options.unknown) != specials.end(),
-        "train_words: the special tokens lack {}, the one for unknown words", options.unknown);
+        "learn_words: the special tokens lack {}, the one for unknown words", options.unknown);
   std::unordered_map<std::string, int64_t> counts;
   for (const std::string& line : lines) {
     const std::string whole = utf8_error(line) ? detail::repaired_utf8(line) : line;
@@ -105,7 +105,7 @@ Tokenizer train_words(const std::vector<std::string>& lines, const WordsOptions&
                      {"post_processor", options.wraps ? bert_template(specials) : Json(nullptr)},
                      {"decoder", nullptr},
                      {"model", {{"type", "WordLevel"}, {"vocab", std::move(vocabulary)}, {"unk_token", options.unknown}}}};
-  return Tokenizer::parse(file.dump(2), "train_words");
+  return Tokenizer::parse(file.dump(2), "learn_words");
 }
 
 }  // namespace mh

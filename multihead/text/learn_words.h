@@ -14,7 +14,7 @@ namespace mh {
 // is UTF-8.
 std::vector<std::string_view> words_of(std::string_view text);
 
-struct WordsOptions {
+struct LearnWordsOptions {
   int64_t min_count = 2;  // words seen less often are unknown
   bool lowercase = true;  // each character alone
   std::vector<std::string> specials{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
@@ -25,6 +25,6 @@ struct WordsOptions {
 // Words as words_of has them. A tokenizer.json with the model WordLevel, whose ids Hugging Face's `tokenizers` gives, too: specials first, in order,
 // then the words, the most frequent first, equals by their bytes. It puts no special tokens around a text. The order of
 // the lines does not matter. Throws: invalid_argument for a min_count below 1, and where the specials lack `unknown`.
-Tokenizer train_words(const std::vector<std::string>& lines, const WordsOptions& options = {});
+Tokenizer learn_words(const std::vector<std::string>& lines, const LearnWordsOptions& options = {});
 
 }  // namespace mh
