@@ -1,4 +1,4 @@
-// `multihead eval`: translations of a test set against those of people, or how well a language model predicts a text.
+// `multihead eval`: translations of a test set against those of people, how well a language model predicts a text, how often a classifier is right.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/eval_classes.h"
 #include "cli/one_line.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
@@ -22,6 +23,7 @@
 #include "multihead/metrics/bleu.h"
 #include "multihead/metrics/chrf.h"
 #include "multihead/tasks/language_model.h"
+#include "multihead/tasks/task_type.h"
 
 namespace mh::cli {
 namespace {
@@ -34,15 +36,19 @@ constexpr const char* kEvalEnd =
     "  multihead eval models/en-de data/tatoeba/test.en-de.tsv --beam 4\n"
     "\n"
     "Of a language model, FILE is a text, and the result its perplexity per token and per word and its bits per byte;\n"
-    "the flags of the search have no meaning then.";
+    "the flags of the search have no meaning then.\n"
+    "\n"
+    "Of a classifier, FILE is a table as it was trained with, and the result its accuracy, macro F1, Matthews\n"
+    "correlation and loss, one `name value` a line; of a tagger, entity F1, precision, recall, accuracy and loss.";
 
 // Sentences between two looks at the progress.
 constexpr size_t kRound = 512;
 
 struct EvalChoice {
   std::string model, file, output;
+  std::vector<std::string> overrides;
   SearchFlags flags;
-  bool json = false;
+  bool json = false, confusion = false;
 };
 
 struct Result {
@@ -103,7 +109,21 @@ int score(const EvalChoice& choice) {
 
 int run(EvalChoice choice) {
   choice.flags.settle();
-  if (is_language_model(choice.model)) return score(choice);
+  const std::string kind = model_kind_of_folder(choice.model);
+  if (choice.confusion && kind != "classify")
+    throw CLI::ValidationError("--confusion", "is for classifiers; this model is none");
+  if (!choice.overrides.empty() && kind != "classify" && kind != "tag")
+    throw CLI::ValidationError("--set", "is for classifiers and taggers; this model is neither");
+  if (kind == "language_model") return score(choice);
+  if (kind == "classify" || kind == "tag") {
+    const EvalClasses classes{.model = choice.model,
+                              .file = choice.file,
+                              .overrides = choice.overrides,
+                              .compute = choice.flags.compute(),
+                              .json = choice.json,
+                              .confusion = choice.confusion};
+    return kind == "tag" ? eval_tags(classes) : eval_classes(classes);
+  }
   if (!choice.output.empty())
     check_output("--output", choice.output,
                  {choice.file, choice.model + "/model.safetensors", choice.model + "/tokenizer.json"});
@@ -139,11 +159,16 @@ int run(EvalChoice choice) {
 }  // namespace
 
 void add_eval(CLI::App& app, int& code) {
-  CLI::App* verb = app.add_subcommand("eval", "score a model on a test set: BLEU and chrF, or perplexity");
+  CLI::App* verb = app.add_subcommand("eval", "score a model on a test set: BLEU and chrF, perplexity, or accuracy");
   auto choice = std::make_shared<EvalChoice>();
   verb->add_option("MODEL", choice->model, "folder of the model")->type_name("")->required();
-  verb->add_option("FILE.tsv", choice->file, "sentences and references; or a text")->type_name("")->required();
+  verb->add_option("FILE.tsv", choice->file, "sentences and references; a text; or texts with labels")->type_name("")->required();
   verb->add_option("--output", choice->output, "write the translations to this file, one a line")->type_name("FILE");
+  verb->add_flag("--confusion", choice->confusion, "of a classifier: also print which labels it takes for which");
+  verb->add_option("--set", choice->overrides,
+                   "of a classifier: a key that names columns, such as data.label=2; else those of its configuration")
+      ->type_name("key=value")
+      ->allow_extra_args(false);
   verb->add_flag("--json", choice->json, "print JSON: scores, signatures, time");
   choice->flags.add_to(*verb);
   verb->footer(kEvalEnd);

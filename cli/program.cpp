@@ -22,6 +22,7 @@ constexpr const char* kAbout =
     "  echo 'How are you?' | multihead translate              with the model that comes with the project\n"
     "  echo 'How are you?' | multihead translate --attention  and what it looked at\n"
     "  multihead show models/en-de 'Hi!' -o page.html         the same as a page to look around in\n"
+    "  multihead new classify mine                            a configuration and example data for a task of your own\n"
     "  multihead doctor                                       what this machine has, and which kernels it will use\n"
     "  multihead selftest                                     every kernel against a double-precision reference\n"
     "  multihead bench attention --quick                      how fast it is, against this machine's own limits\n";
@@ -51,12 +52,15 @@ void make_program(CLI::App& app, int& code) {
   add_doctor(app, code);
   add_selftest(app, code);
   add_bench(app, code);
+  add_new(app, code);
   add_train(app, code);
   add_translate(app, code);
   add_generate(app, code);
   add_show(app, code);
   add_heads(app, code);
   add_explain_attention(app, code);
+  add_classify(app, code);
+  add_tag(app, code);
   add_eval(app, code);
   add_tokenizer(app, code);
   add_inspect(app, code);

@@ -14,6 +14,7 @@
 #include "cli/train_view.h"
 #include "cli/values.h"
 #include "cli/verbs.h"
+#include "multihead/tasks/task_type.h"
 #include "multihead/train/dry_run.h"
 #include "multihead/train/suggest.h"
 #include "multihead/train/trainer.h"
@@ -62,10 +63,16 @@ int check_only(const TrainRequest& request) {
 // ", best validation loss 1.2345 (running mean of the weights)"
 std::string shipped_text(const TrainConfig& config, const TrainOutcome& outcome) {
   std::string out;
-  if (config.data.validates()) out = fmt::format(", best validation loss {:.4f}", outcome.best_validation);
+  if (config.data.validates()) out = fmt::format(", best validation {} {:.4f}", outcome.watched, outcome.best_validation);
   if (config.train.ema > 0)
     out += outcome.mean_shipped ? " (running mean of the weights)" : " (weights, not their running mean)";
   return out;
+}
+
+// The rest of a command line that uses the trained folder.
+std::string use_of(const TrainConfig& config, const std::string& folder) {
+  std::string use = task_type(config.task.kind).use;
+  return use.replace(use.find("FOLDER"), std::string_view("FOLDER").size(), folder);
 }
 
 int train_model(TrainRequest request, TrainView& view) {
@@ -87,8 +94,7 @@ int train_model(TrainRequest request, TrainView& view) {
   if (!quiet())
     fmt::print("trained {} steps{}; to use it: multihead {}\n", grouped(outcome.steps),
                shipped_text(request.config, outcome),
-               request.config.task.kind == TaskKind::translation ? "translate " + outcome.folder
-                                                                 : "eval " + outcome.folder + " TEXT");
+               use_of(request.config, outcome.folder));
   return kDone;
 }
 

@@ -10,6 +10,7 @@
 #include "cli/say.h"
 #include "multihead/base/parallel.h"
 #include "multihead/ops/machine.h"
+#include "multihead/tasks/task_type.h"
 
 namespace mh::cli {
 
@@ -25,32 +26,45 @@ std::string metric_text(const std::string& name, double value) {
   return fmt::format("{} {:.{}f}", words, value, name.starts_with("perplexity") ? 2 : 4);
 }
 
+// "3 + 3", or of one stack "6".
+std::string layers_text(const TrainConfig& config) {
+  const TaskType& type = task_type(config.task.kind);
+  const TransformerConfig& model = config.model;
+  if (type.encoder && type.decoder) return fmt::format("{} + {}", model.encoder_layers, model.decoder_layers);
+  return fmt::format("{}", type.encoder ? model.encoder_layers : model.decoder_layers);
+}
+
+// "1,603,490 source and 1,697,829 target tokens"; of a text its tokens, of texts with labels what is read.
+std::string amount_text(const TaskFacts& facts) {
+  if (facts.counted != "tokens") return fmt::format("{} tokens", grouped(facts.source_tokens));
+  if (facts.source_tokens == 0) return fmt::format("{} tokens", grouped(facts.tokens));
+  return fmt::format("{} source and {} target tokens", grouped(facts.source_tokens), grouped(facts.tokens));
+}
+
 }  // namespace
 
 std::string train_summary(const TrainConfig& config, const TrainStart& start) {
-  const auto& [task, model, from, tokenizer, data, optimizer, train, recurrent] = config;
+  const auto& [task, model, head, from, tokenizer, data, optimizer, train, recurrent] = config;
   std::string out;
   const auto line = [&](const char* name, const std::string& text) { out += fmt::format("{:<12}{}\n", name, text); };
   const std::string cpu = cpu_info().model;
   line("machine", fmt::format("{}{}{} thread{}, kernels {}", cpu, cpu.empty() ? "" : ", ", threads(),
                               threads() == 1 ? "" : "s", rung_name()));
-  line("model", fmt::format("{} parameters: width {}, {}, {} layers, {}{}", grouped(start.parameters), model.width,
-                            recurrent.is_recurrent() ? fmt::format("hidden {}", recurrent.hidden)
-                                                     : fmt::format("{} heads", model.heads),
-                            task.kind == TaskKind::translation
-                                ? fmt::format("{} + {}", model.encoder_layers, model.decoder_layers)
-                                : fmt::format("{}", model.decoder_layers),
-                            name(train.precision),
+  const std::string shape =
+      !start.data.model.empty()
+          ? start.data.model
+          : fmt::format("width {}, {}, {} layers", model.width,
+                        recurrent.is_recurrent() ? fmt::format("hidden {}", recurrent.hidden)
+                                                 : fmt::format("{} heads", model.heads),
+                        layers_text(config));
+  line("model", fmt::format("{} parameters: {}, {}{}", grouped(start.parameters), shape, name(train.precision),
                             from.from.empty() ? "" : fmt::format(", weights of {}", from.from)));
   const std::string& origin = tokenizer.path.empty() ? from.from : tokenizer.path;
   const TaskFacts& facts = start.data;
   line("tokenizer",
        fmt::format("{} tokens, {}", grouped(facts.vocabulary),
                    origin.empty() ? "learned from the training data" : origin));
-  const std::string read =
-      facts.source_tokens == 0 ? "" : fmt::format("{} source and ", grouped(facts.source_tokens));
-  line("training", fmt::format("{} {}, {}{}{} tokens: {}", grouped(facts.train), facts.examples, read,
-                               grouped(facts.tokens), read.empty() ? "" : " target", data.train));
+  line("training", fmt::format("{} {}, {}: {}", grouped(facts.train), facts.examples, amount_text(facts), data.train));
   line("validation", facts.valid == 0 ? "none"
                                       : fmt::format("{} {}: {}", grouped(facts.valid), facts.examples,
                                                     data.valid.empty()
@@ -65,8 +79,8 @@ std::string train_summary(const TrainConfig& config, const TrainStart& start) {
 }
 
 std::string step_text(const TrainStep& step) {
-  return fmt::format("loss {:.3f}  {} tokens/s  {} left", step.loss,
-                     grouped(static_cast<int64_t>(step.tokens_per_second)), time_text(step.seconds_left));
+  return fmt::format("loss {:.3f}  {} {}/s  {} left", step.loss,
+                     grouped(static_cast<int64_t>(step.tokens_per_second)), step.counted, time_text(step.seconds_left));
 }
 
 std::string validation_text(const TrainValidation& validation) {
@@ -76,9 +90,9 @@ std::string validation_text(const TrainValidation& validation) {
     const std::string text = metric_text(name, value);
     if (!text.empty()) out += std::exchange(before, ", ") + text;
   }
-  if (validation.other_loss)
+  if (validation.other_value)
     out += fmt::format("; of the {} (the {} {:.4f})", validation.mean ? "running mean" : "weights",
-                       validation.mean ? "weights have" : "running mean has", *validation.other_loss);
+                       validation.mean ? "weights have" : "running mean has", *validation.other_value);
   return out + (validation.best ? ", the best so far" : "");
 }
 

@@ -17,8 +17,11 @@ void add_generate(CLI::App& app, int& code);
 void add_show(CLI::App& app, int& code);
 void add_heads(CLI::App& app, int& code);
 void add_explain_attention(CLI::App& app, int& code);
+void add_classify(CLI::App& app, int& code);
+void add_tag(CLI::App& app, int& code);
 void add_eval(CLI::App& app, int& code);
 void add_bench_train(CLI::App& bench, int& code);  // a table of `bench`
+void add_new(CLI::App& app, int& code);
 void add_train(CLI::App& app, int& code);
 void add_tokenizer(CLI::App& app, int& code);
 void add_inspect(CLI::App& app, int& code);

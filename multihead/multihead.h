@@ -70,6 +70,8 @@
 #include "multihead/show/recording.h"
 #include "multihead/tasks/task.h"
 #include "multihead/tasks/task_setup.h"
+#include "multihead/tasks/classifier.h"
+#include "multihead/tasks/tagger.h"
 #include "multihead/train/config.h"
 #include "multihead/train/events.h"
 #include "multihead/train/stepper.h"

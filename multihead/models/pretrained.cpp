@@ -127,6 +127,10 @@ Pretrained Pretrained::load(const std::string& folder, const PretrainedOptions& 
 }
 
 Pretrained Pretrained::fresh(const Architecture& architecture, uint64_t seed) {
+  return fresh(architecture, std::make_shared<ParamStore>(ParamStoreOptions{.seed = seed}));
+}
+
+Pretrained Pretrained::fresh(const Architecture& architecture, std::shared_ptr<ParamStore> store) {
   Architecture a = architecture;
   const Family& family = family_of(a.family);
   family.head(a);
@@ -134,8 +138,7 @@ Pretrained Pretrained::fresh(const Architecture& architecture, uint64_t seed) {
     for (const HeadClass& each : family.classes)
       if (each.kind == a.head.kind && a.model_class.empty()) a.model_class = each.name;
   }
-  auto store = std::make_shared<ParamStore>(ParamStoreOptions{.seed = seed});
-  return Pretrained(std::make_unique<Parts>(Parts{.options = {.trainable = true},
+  return Pretrained(std::make_unique<Parts>(Parts{.options = {.compute = store->options().compute, .trainable = true},
                                                   .family = &family,
                                                   .names = names_of(family, a),
                                                   .store = store,

@@ -54,6 +54,8 @@ class Pretrained {
   static Pretrained load(const std::string& folder, const PretrainedOptions& options = {});
   // Fresh weights.
   static Pretrained fresh(const Architecture& architecture, uint64_t seed);
+  // The same, made in `store`, whose options say the seed and the type of the products.
+  static Pretrained fresh(const Architecture& architecture, std::shared_ptr<ParamStore> store);
   Pretrained(Pretrained&&) noexcept;
   Pretrained& operator=(Pretrained&&) noexcept;
   ~Pretrained();

@@ -45,7 +45,7 @@ void take_word(Json& json, const char* key, const Names& names, T& place, const 
 }  // namespace
 
 RecurrentConfig recurrent_config(const TransformerConfig& sizes, const RecurrentChoice& choice) {
-  check(choice.is_recurrent(), "recurrent_config: the kind is the Transformer; expected rnn, lstm or gru");
+  check(choice.is_recurrent(), "recurrent_config: the kind is not recurrent; expected rnn, lstm or gru");
   return {.cell = choice.kind == ModelKind::rnn    ? Cell::tanh
                   : choice.kind == ModelKind::lstm ? Cell::lstm
                                                    : Cell::gru,

@@ -9,7 +9,7 @@
 namespace mh {
 
 // What a model is made of.
-enum class ModelKind : uint8_t { transformer, rnn, lstm, gru };
+enum class ModelKind : uint8_t { transformer, rnn, lstm, gru, bert, distilbert, modernbert };
 
 // What [model] says besides the keys that a recurrent net shares with the Transformer.
 struct RecurrentChoice {
@@ -17,11 +17,18 @@ struct RecurrentChoice {
   PairAttention attention = PairAttention::multiplicative;
   int64_t hidden = 512;
 
-  bool is_recurrent() const { return kind != ModelKind::transformer; }
+  bool is_recurrent() const { return kind == ModelKind::rnn || kind == ModelKind::lstm || kind == ModelKind::gru; }
+  // Of the families of models/families.h, "bert"; empty for the others.
+  std::string family() const {
+    return kind == ModelKind::bert         ? "bert"
+           : kind == ModelKind::distilbert ? "distilbert"
+           : kind == ModelKind::modernbert ? "modernbert"
+                                           : "";
+  }
 };
 
 // Vocabulary, width, layers, dropout, tied, max_length and tokens are those of `sizes`. Throws: invalid_argument where
-// the kind is the Transformer.
+// the kind is none of the recurrent ones.
 RecurrentConfig recurrent_config(const TransformerConfig& sizes, const RecurrentChoice& choice);
 // And back: what it shares with the Transformer, and what is its own.
 TransformerConfig shared_sizes(const RecurrentConfig& config);

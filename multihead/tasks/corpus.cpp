@@ -32,7 +32,7 @@ Corpus read_corpus(const TaskSetup& setup) {
   Corpus out;
   if (!data.valid.empty())
     out.valid_text = PairText({data.valid, data.valid_target, data.source_column, data.target_column});
-  if (data.hold_out > 0) out.valid_text = train.hold_out(data.hold_out);
+  if (data.valid.empty() && data.validates()) out.valid_text = train.hold_out(data.held_out(train.size()));
   out.tokenizer = detail::settle_tokenizer(setup, [&] { return both_sides(train); });
   out.train = encoded(train, out.tokenizer, setup);
   if (data.validates()) out.valid = encoded(out.valid_text, out.tokenizer, setup);

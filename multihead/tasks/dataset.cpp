@@ -6,6 +6,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/parallel.h"
 #include "multihead/io/hash.h"
+#include "multihead/tasks/hold_out.h"
 #include "multihead/tasks/text_file.h"
 #include "multihead/tasks/tsv_file.h"
 
@@ -23,14 +24,6 @@ bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\v\f"
 
 void count(PairReport::Rule& rule, int64_t line) {
   if (rule.count++ == 0) rule.first_line = line;
-}
-
-// FNV-1a, and the mixing of MurmurHash3's end: texts that differ in their last byte lie far apart.
-uint64_t source_key(std::string_view text) {
-  uint64_t key = 0xCBF29CE484222325;
-  for (const char c : text) key = (key ^ static_cast<unsigned char>(c)) * 0x100000001B3;
-  key = (key ^ (key >> 33)) * 0xFF51AFD7ED558CCD;
-  return key ^ (key >> 33);
 }
 
 void require_pairs(const PairReport& report) {
@@ -72,25 +65,19 @@ std::string_view PairText::open(const std::string& path) {
 }
 
 PairText PairText::hold_out(int64_t pairs) {
-  check(pairs >= 1 && pairs <= size() / 2, "{}: {} pairs are to be held out; expected 1 to half of the {} there are",
-        report_.name, pairs, size());
-  std::vector<uint64_t> keys;
-  for (const Pair& pair : pairs_) keys.push_back(source_key(pair.source));
-  std::vector<uint64_t> sorted = keys;
-  const auto last = sorted.begin() + (pairs - 1);
-  std::nth_element(sorted.begin(), last, sorted.end());
+  std::vector<std::string_view> sources;
+  for (const Pair& pair : pairs_) sources.push_back(pair.source);
+  const std::vector<bool> goes = detail::held_out(sources, pairs, report_.name, "pairs");
 
   PairText out;
   out.files_ = files_;
   out.report_.name = fmt::format("{} (held out)", report_.name);
   out.report_.lines = report_.lines;
   std::vector<Pair> kept;
-  for (size_t i = 0; i < pairs_.size(); ++i) (keys[i] <= *last ? out.pairs_ : kept).push_back(pairs_[i]);
+  for (size_t i = 0; i < pairs_.size(); ++i) (goes[i] ? out.pairs_ : kept).push_back(pairs_[i]);
   pairs_ = std::move(kept);
   report_.kept = size();
   out.report_.kept = out.size();
-  check(size() > 0, "{}: nothing is left beside the {} pairs held out, which have one source", report_.name,
-        out.size());
   return out;
 }
 

@@ -2,13 +2,16 @@
 #include "multihead/tasks/language_model.h"
 
 #include <cmath>
+#include <filesystem>
 
 #include "multihead/base/error.h"
 #include "multihead/generate/search.h"
 #include "multihead/io/durable_file.h"
 #include "multihead/metrics/perplexity.h"
+#include "multihead/models/config_json.h"
 #include "multihead/models/model_file.h"
 #include "multihead/tasks/settle_tokenizer.h"
+#include "multihead/tasks/task_type.h"
 #include "multihead/text/unicode/utf8.h"
 
 namespace mh {
@@ -57,7 +60,34 @@ std::vector<std::vector<int32_t>> drawn_texts(const DecoderOnly& model, int64_t 
   return out;
 }
 
+void check_text(const TaskSetup& setup) {
+  const DataConfig& data = setup.data;
+  check(data.train_target.empty() && data.valid_target.empty(),
+        "config: data.{} is given, and a language model reads one text; expected none",
+        data.train_target.empty() ? "valid_target" : "train_target");
+}
+
+StartModel start_of_language_model(const std::string& path) {
+  const LanguageModelFolder found = load_language_model(std::filesystem::path(path).parent_path().string());
+  return {.config = found.config,
+          .weights = found.model.params().values(),
+          .metadata = {{kConfigKey, config_to_json(found.config)}, {kTokenizerKey, tokenizer_hash(found.tokenizer)}}};
+}
+
 }  // namespace
+
+TaskType language_model_type() {
+  return {.kind = TaskKind::language_model,
+          .name = "language_model",
+          .learns = "the next token of a text, by a decoder alone",
+          .examples = "text",
+          .model = "language_model",
+          .use = "generate FOLDER",
+          .encoder = false,
+          .check = check_text,
+          .start = start_of_language_model,
+          .make = [](const TaskSetup& setup) -> std::unique_ptr<Task> { return std::make_unique<LanguageModelTask>(setup); }};
+}
 
 Metrics TextScores::metrics() const {
   return {{"loss", loss()},
@@ -82,7 +112,7 @@ LanguageModelTask::LanguageModelTask(const TaskSetup& setup) : setup_(setup) {
   const DataConfig& data = setup.data;
   PlainText train(data.train), valid;
   if (!data.valid.empty()) valid = PlainText(data.valid);
-  if (data.hold_out > 0) valid = train.hold_out(data.hold_out);
+  if (data.valid.empty() && data.validates()) valid = train.hold_out(data.held_out(train.size()));
   if (setup.events.on_message)
     for (const PlainText* text : {&train, &valid})
       for (const std::string& sentence : text->report()) setup.events.on_message(sentence);

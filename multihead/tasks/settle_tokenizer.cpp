@@ -2,13 +2,21 @@
 #include "multihead/tasks/settle_tokenizer.h"
 
 #include "multihead/base/error.h"
+#include "multihead/tasks/text_model.h"
+#include "multihead/text/learn_words.h"
 
 namespace mh::detail {
 
 namespace {
 
-Tokenizer learn(const TaskSetup& setup, const std::vector<std::string>& lines) {
+Tokenizer learn(const TaskSetup& setup, const std::vector<std::string>& lines, bool has_ends) {
   const TokenizerConfig& config = setup.tokenizer;
+  if (config.kind == TokenizerKind::words) {
+    LearnWordsOptions words{.min_count = config.min_count, .lowercase = config.lowercase};
+    words.wraps = !setup.recurrent.family().empty();
+    if (has_ends) words = {config.min_count, config.lowercase, {"<pad>", "<s>", "</s>", "<unk>"}, "<unk>", false};
+    return learn_words(lines, words);
+  }
   BpeOptions options{.vocabulary = static_cast<int32_t>(config.vocabulary),
                      .lowercase = config.lowercase,
                      .normalisation = config.normalise};
@@ -27,17 +35,26 @@ void require_special(const Tokenizer& tokenizer, const char* token, int32_t expe
 
 }  // namespace
 
-Tokenizer settle_tokenizer(const TaskSetup& setup, const std::function<std::vector<std::string>()>& lines) {
+Tokenizer settle_tokenizer(const TaskSetup& setup, const std::function<std::vector<std::string>()>& lines,
+                           bool has_ends) {
   const std::string& path = setup.tokenizer_file.empty() ? setup.tokenizer.path : setup.tokenizer_file;
-  const Tokenizer tokenizer = path.empty() ? learn(setup, lines()) : Tokenizer::load(path);
+  const Tokenizer tokenizer = path.empty() ? learn(setup, lines(), has_ends) : Tokenizer::load(path);
   const TransformerConfig& model = setup.model;
-  require_special(tokenizer, "<pad>", model.pad);
-  require_special(tokenizer, "<s>", model.begin);
-  require_special(tokenizer, "</s>", model.end);
+  if (has_ends) {
+    require_special(tokenizer, "<pad>", model.pad);
+    require_special(tokenizer, "<s>", model.begin);
+    require_special(tokenizer, "</s>", model.end);
+  }
   check(model.vocabulary == 0 || model.vocabulary == tokenizer.size(),
         "config: model.vocabulary is {}, and the tokenizer has {} tokens; expected the same number, or 0",
         model.vocabulary, tokenizer.size());
   return tokenizer;
+}
+
+TaskSetup with_tokenizer_of_start(TaskSetup setup) {
+  if (setup.tokenizer_file.empty() && setup.tokenizer.path.empty() && is_pretrained_folder(setup.from))
+    setup.tokenizer.path = setup.from + "/tokenizer.json";
+  return setup;
 }
 
 }  // namespace mh::detail

@@ -15,6 +15,8 @@ namespace mh {
 
 // Names and numbers in the order they are shown: {"loss", 3.2}, {"perplexity", 24.5}, …
 using Metrics = std::vector<std::pair<std::string, double>>;
+// Throws: invalid_argument where there is no such metric.
+double value_of(const Metrics& metrics, const std::string& name);
 
 // Which batch of a run is next.
 struct Position {
@@ -29,13 +31,25 @@ class Batch {
   virtual int64_t tokens() const = 0;  // whose loss counts
 };
 
+// The metric of a validation by which the better model is known.
+struct Watched {
+  std::string metric = "loss";
+  bool higher_is_better = false;
+
+  // Lower is better.
+  double cost(double value) const { return higher_is_better ? -value : value; }
+};
+
 // What a task is made of, for those who watch.
 struct TaskFacts {
   std::string examples = "pairs";  // what the data consist of
+  std::string counted = "tokens";  // what the loss is a mean over
+  Watched watched{};
   int64_t train = 0, valid = 0;    // examples
-  int64_t tokens = 0;              // of the training data, those whose loss counts
+  int64_t tokens = 0;              // of the training data, or texts: those whose loss counts
   int64_t source_tokens = 0;       // of the training data, those that are only read
   int64_t vocabulary = 0;
+  std::string model{};  // "bert, width 128, …", where [model] does not say it
 };
 
 struct ValidateOptions {
@@ -44,10 +58,12 @@ struct ValidateOptions {
 };
 
 struct Verdict {
-  Metrics metrics{};                   // the first is watched: lower is better
+  Metrics metrics{};                   // the first is the watched one; one is "loss"
   std::vector<std::string> samples{};  // of what the model writes
 
   double watched() const { return metrics.front().second; }
+  // Puts this metric first; NaN, never the best, where the loss is not finite. Throws: as value_of.
+  void watch(const std::string& metric);
 };
 
 // A task holds its data from the beginning, and its model from make_model on. batch() and after() may be called from

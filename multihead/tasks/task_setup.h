@@ -1,6 +1,7 @@
 // What a task is made from: files, tokenizer and model, as the sections of a configuration name them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -11,30 +12,57 @@
 namespace mh {
 
 // The defaults below are those of the file. What a key means, and what it may hold: docs/configuration.md.
+enum class TokenizerKind { bpe, words };
+
 struct TokenizerConfig {
   std::string path{};  // an existing tokenizer.json; empty: one is learned from the training data
+  TokenizerKind kind = TokenizerKind::bpe;
+  int64_t min_count = 2;  // of words
   int64_t vocabulary = 8000;
   bool lowercase = false;
   Normalisation normalise = Normalisation::none;
 };
 
-enum class TaskKind { translation, language_model };
+enum class TaskKind { translation, language_model, classify, tag };
+enum class ClassWeights { none, balanced };
 
 struct TaskConfig {
   TaskKind kind = TaskKind::translation;
   bool packed = true;   // of a language model: windows run across lines; else every line is for itself
   int64_t samples = 3;  // texts that a language model writes at each validation
+  std::string metric{};  // that is watched; empty: the task's own
+  ClassWeights class_weights = ClassWeights::none;
 };
+
+// Of a model that reads one text as a whole. Below 0: model.dropout.
+enum class Pooling { mean, first, none };  // none: every row of a text for itself
+struct HeadConfig {
+  Pooling pooling = Pooling::mean;
+  double embedding_dropout = -1, classifier_dropout = -1;
+};
+
+enum class TableFormat { by_name, tsv, csv, jsonl };
 
 struct DataConfig {
   std::string train{}, train_target{};  // a TSV file; or, with a target, two files whose lines belong together
   std::string valid{}, valid_target{};
-  int64_t hold_out = 0;  // pairs or lines of train to validate with where `valid` is empty
+  int64_t hold_out = 0;        // pairs or lines of train to validate with where `valid` is empty
+  double hold_out_share = 0;  // the same as a share of them, where hold_out is 0
   int64_t source_column = 1, target_column = 2;
+  // Of rows with a label: columns by number or name.
+  std::string text = "1", label = "2", pair{};
+  TableFormat format = TableFormat::by_name;
+  bool header = false;
+  int64_t max_broken = 100, examples_per_batch = 64;
   int64_t tokens_per_batch = 4096, window = 65536;
   int64_t max_length = 0;  // 0: model.max_length
 
-  bool validates() const { return !valid.empty() || hold_out > 0; }
+  bool validates() const { return !valid.empty() || hold_out > 0 || hold_out_share > 0; }
+  // How many of so many examples are held out.
+  int64_t held_out(int64_t examples) const {
+    if (hold_out > 0 || hold_out_share == 0) return hold_out;
+    return std::max<int64_t>(1, static_cast<int64_t>(hold_out_share * static_cast<double>(examples)));
+  }
 };
 
 // Called on the thread that makes the task; those that are empty are not called.
@@ -47,10 +75,12 @@ struct TaskSetup {
   TaskConfig task{};
   TransformerConfig model{.vocabulary = 0};  // 0: as many as the tokenizer has
   RecurrentChoice recurrent{};
+  HeadConfig head{};
   TokenizerConfig tokenizer{};
   DataConfig data{};
   float smoothing = 0;
   uint64_t seed = 1;
+  std::string from{};            // model.from, for the tasks that read it themselves
   std::string tokenizer_file{};  // goes before tokenizer.path
   TaskEvents events{};
 

@@ -10,6 +10,9 @@
 #include "multihead/io/durable_file.h"
 #include "multihead/metrics/bleu.h"
 #include "multihead/metrics/chrf.h"
+#include "multihead/io/safetensors.h"
+#include "multihead/models/model_file.h"
+#include "multihead/tasks/task_type.h"
 
 namespace mh {
 
@@ -50,7 +53,34 @@ double negative_log_likelihood(const TranslationModel& model, const Dataset& dat
   return sum / static_cast<double>(std::max<int64_t>(1, tokens));
 }
 
+void check_pairs(const TaskSetup& setup) {
+  const DataConfig& data = setup.data;
+  check(!data.train_target.empty() || data.source_column != data.target_column,
+        "config: data.source_column and data.target_column are both {}; expected two columns", data.source_column);
+  check(data.valid_target.empty() || !data.valid.empty(), "config: data.valid_target is given without data.valid");
+}
+
+StartModel start_of_translator(const std::string& path) {
+  const Transformer model = load_transformer(path);
+  return {.config = model.config(),
+          .weights = model.params().values(),
+          .metadata = read_safetensors(path, {.verify = false}).metadata};
+}
+
 }  // namespace
+
+TaskType translation_type() {
+  return {.kind = TaskKind::translation,
+          .name = "translation",
+          .learns = "sentence pairs, by an encoder and a decoder",
+          .examples = "pairs",
+          .model = "transformer",
+          .use = "translate FOLDER",
+          .recurrent = true,
+          .check = check_pairs,
+          .start = start_of_translator,
+          .make = [](const TaskSetup& setup) -> std::unique_ptr<Task> { return std::make_unique<TranslationTask>(setup); }};
+}
 
 TranslationScores score_translation(Transformer& model, const Corpus& corpus, const TranslationScoreOptions& options) {
   const std::shared_ptr<Transformer> borrowed(&model, [](Transformer*) {});

@@ -12,8 +12,10 @@
 
 #include "multihead/base/nearest.h"
 #include "multihead/io/file_bytes.h"
+#include "multihead/tasks/task_type.h"
 #include "multihead/text/unicode/utf8.h"
 #include "multihead/train/config_keys.h"
+#include "multihead/train/run_options.h"
 
 namespace mh {
 
@@ -124,10 +126,11 @@ void put_text(TrainConfig& config, const std::string& where, const ConfigKey& ke
   check(!utf8_error(text), "{}: the value of {} is not UTF-8", where, key.path());
   std::optional<ConfigValue> value;
   const ConfigValue now = key.value(config);
-  if (std::holds_alternative<std::string>(now)) value = text;
-  if (std::holds_alternative<int64_t>(now)) value = parsed<int64_t>(text);
-  if (std::holds_alternative<double>(now)) value = parsed<double>(text);
-  if (std::holds_alternative<bool>(now) && (text == "true" || text == "false")) value = text == "true";
+  if (key.from_text) value = key.from_text(text);
+  else if (std::holds_alternative<std::string>(now)) value = text;
+  else if (std::holds_alternative<int64_t>(now)) value = parsed<int64_t>(text);
+  else if (std::holds_alternative<double>(now)) value = parsed<double>(text);
+  else if (std::holds_alternative<bool>(now) && (text == "true" || text == "false")) value = text == "true";
   if (!value || !key.take(config, *value)) refuse(where, key, detail::value_text(text));
 }
 
@@ -176,9 +179,13 @@ void override_config(TrainConfig& config, const std::vector<std::string>& overri
   for (const std::string& each : overrides) put_override(config, each);
 }
 
-TrainConfig read_config(const std::string& path, const std::vector<std::string>& overrides) {
+TrainConfig load_config(const std::string& path) {
   const detail::FileBytes file = detail::read_file(path);
-  TrainConfig config = parse_config({reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()}, path);
+  return parse_config({reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()}, path);
+}
+
+TrainConfig read_config(const std::string& path, const std::vector<std::string>& overrides) {
+  TrainConfig config = load_config(path);
   put_environment(config);
   override_config(config, overrides);
   if (config.data.max_length == 0) config.data.max_length = config.model.max_length;
@@ -187,15 +194,11 @@ TrainConfig read_config(const std::string& path, const std::vector<std::string>&
 }
 
 void check_config(const TrainConfig& config) {
-  const auto& [task, model, start, tokenizer, data, optimizer, train, recurrent] = config;
-  const bool translates = task.kind == TaskKind::translation;
-  check(!data.train.empty(), "config: data.train is not given; expected the file of the training {}",
-        translates ? "pairs" : "text");
-  check(translates || (data.train_target.empty() && data.valid_target.empty()),
-        "config: data.{} is given, and a language model reads one text; expected none",
-        data.train_target.empty() ? "valid_target" : "train_target");
-  check(translates || !recurrent.is_recurrent(),
-        "config: model.kind names a recurrent net, and task.kind is language_model; expected translation");
+  const auto& [task, model, head, start, tokenizer, data, optimizer, train, recurrent] = config;
+  const TaskType& type = task_type(task.kind);
+  check(!data.train.empty(), "config: data.train is not given; expected the file of the training {}", type.examples);
+  check(type.recurrent || !recurrent.is_recurrent(),
+        "config: model.kind names a recurrent net, and task.kind is {}; expected translation", type.name);
   check(!train.output.empty(), "config: train.output is not given; expected the folder for the model");
   const bool attends = recurrent.is_recurrent() && recurrent.attention != PairAttention::none;
   check(!attends || (recurrent.hidden % 2 == 0 && recurrent.hidden <= 512),
@@ -209,11 +212,13 @@ void check_config(const TrainConfig& config) {
         model.width / model.heads);
   check(data.max_length <= model.max_length, "config: data.max_length {} is above model.max_length {}", data.max_length,
         model.max_length);
-  check(!data.train_target.empty() || data.source_column != data.target_column,
-        "config: data.source_column and data.target_column are both {}; expected two columns", data.source_column);
-  check(data.valid_target.empty() || !data.valid.empty(), "config: data.valid_target is given without data.valid");
+  type.check(detail::task_setup(config));
   check(data.valid.empty() || data.hold_out == 0,
         "config: data.hold_out is {}, and data.valid names a file; expected one of the two", data.hold_out);
+  check(data.valid.empty() || data.hold_out_share == 0,
+        "config: data.hold_out_share is {}, and data.valid names a file; expected one of the two", data.hold_out_share);
+  check(recurrent.family().empty() || type.families,
+        "config: model.kind is \"{}\", and task.kind \"{}\"; expected \"transformer\"", recurrent.family(), type.name);
   check(train.patience == 0 || data.validates(), "config: train.patience is {}, and there is no data.valid to judge by",
         train.patience);
   check(optimizer.schedule != ScheduleKind::paper || optimizer.warmup > 0,

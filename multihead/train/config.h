@@ -38,6 +38,7 @@ struct StartConfig {
 struct TrainConfig {
   TaskConfig task{};
   TransformerConfig model{.vocabulary = 0};  // 0: as many as the tokenizer has
+  HeadConfig head{};
   StartConfig start{};
   TokenizerConfig tokenizer{};
   DataConfig data{};
@@ -58,6 +59,9 @@ void override_config(TrainConfig& config, const std::vector<std::string>& overri
 // The text of a file alone over the defaults, for configs that were saved beside a model: neither the environment nor
 // check_config has a say. `name` stands in the sentences. Throws: as read_config.
 TrainConfig parse_config(std::string_view toml, const std::string& name);
+
+// The file `path`, read as parse_config reads its text. Throws: as read_file and parse_config.
+TrainConfig load_config(const std::string& path);
 
 // Whether the values fit each other. Throws: invalid_argument, naming the keys.
 void check_config(const TrainConfig& config);

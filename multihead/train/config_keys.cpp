@@ -1,157 +1,34 @@
 // The one table of keys: reading, writing and the page of documentation all walk it.
 #include "multihead/train/config_keys.h"
 
-#include <algorithm>
-#include <limits>
-#include <optional>
-#include <utility>
+#include "multihead/tasks/task_type.h"
+#include "multihead/train/config_section.h"
 
 namespace mh::detail {
 
 namespace {
 
-constexpr int64_t kMany = std::numeric_limits<int64_t>::max(), kMillion = 1000000;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-struct Integers {
-  int64_t low = 0, high = kMany;
-
-  std::string text() const {
-    return high == kMany ? fmt::format("an integer, at least {}", low)
-                         : fmt::format("an integer from {} to {}", low, high);
-  }
-};
-
-struct Numbers {
-  double low = 0, high = 1;
-  bool low_excluded = false, high_excluded = false;
-
-  bool holds(double x) const {  // neither NaN nor infinity
-    return (low_excluded ? x > low : x >= low) && (high_excluded ? x < high : x <= high);
-  }
-  std::string text() const {
-    return fmt::format("a number, {} {}{}", low_excluded ? "above" : "at least", low,
-                       high == kInfinity ? "" : fmt::format(" and {} {}", high_excluded ? "below" : "at most", high));
-  }
-};
-
-constexpr Numbers kProbability{.high_excluded = true};
-
-template <class T>
-using Names = std::vector<std::pair<std::string, T>>;
-
-// The double whose shortest text is that of the float: 0.1F is written as 0.1.
-double shortest(float x) { return std::stod(fmt::format("{}", x)); }
-double shortest(double x) { return x; }
-
-std::optional<double> number_of(const ConfigValue& value) {
-  if (const auto* whole = std::get_if<int64_t>(&value)) return static_cast<double>(*whole);
-  if (const auto* number = std::get_if<double>(&value)) return *number;
-  return std::nullopt;
-}
-
-// Adds the keys of one section, each a field of `Part`.
-template <class Part>
-class Section {
- public:
-  Section(std::vector<ConfigKey>& keys, std::string name, Part TrainConfig::*part)
-      : keys_(keys), name_(std::move(name)), part_(part) {}
-
-  void integer(const char* name, int64_t Part::*field, const Integers& range, const char* doc) {
-    add(name, range.text(), doc, field, [range](int64_t& place, const ConfigValue& value) {
-      const auto* given = std::get_if<int64_t>(&value);
-      if (given == nullptr || *given < range.low || *given > range.high) return false;
-      place = *given;
-      return true;
-    });
-  }
-
-  template <class T>
-  void number(const char* name, T Part::*field, const Numbers& range, const char* doc) {
-    add(name, range.text(), doc, field, [range](T& place, const ConfigValue& value) {
-      const std::optional<double> given = number_of(value);
-      if (!given || !range.holds(static_cast<T>(*given))) return false;
-      place = static_cast<T>(*given);
-      return true;
-    });
-  }
-
-  void flag(const char* name, bool Part::*field, const char* doc) {
-    add(name, "true or false", doc, field, [](bool& place, const ConfigValue& value) {
-      if (!std::holds_alternative<bool>(value)) return false;
-      place = std::get<bool>(value);
-      return true;
-    });
-  }
-
-  void text(const char* name, std::string Part::*field, const char* doc) {
-    add(name, "text", doc, field, [](std::string& place, const ConfigValue& value) {
-      if (!std::holds_alternative<std::string>(value)) return false;
-      place = std::get<std::string>(value);
-      return true;
-    });
-  }
-
-  template <class T>
-  void choice(const char* name, T Part::*field, const Names<T>& names, const char* doc) {
-    std::vector<std::string> words;
-    for (const auto& [word, meaning] : names) words.push_back(value_text(word));
-    const auto part = part_;
-    keys_.push_back({.section = name_,
-                     .name = name,
-                     .expected = fmt::format("one of {}", fmt::join(words, ", ")),
-                     .doc = doc,
-                     .take =
-                         [part, field, names](TrainConfig& config, const ConfigValue& value) {
-                           for (const auto& [word, meaning] : names) {
-                             if (value != ConfigValue(word)) continue;
-                             config.*part.*field = meaning;
-                             return true;
-                           }
-                           return false;
-                         },
-                     .value = [part, field, names](const TrainConfig& config) -> ConfigValue {
-                       const auto known = std::find_if(names.begin(), names.end(), [&](const auto& each) {
-                         return each.second == config.*part.*field;
-                       });
-                       return known == names.end() ? std::string() : known->first;
-                     }});
-  }
-
- private:
-  template <class T, class Take>
-  void add(const char* name, std::string expected, const char* doc, T Part::*field, Take take) {
-    const auto part = part_;
-    keys_.push_back({.section = name_,
-                     .name = name,
-                     .expected = std::move(expected),
-                     .doc = doc,
-                     .take = [part, field, take](TrainConfig& config,
-                                                 const ConfigValue& value) { return take(config.*part.*field, value); },
-                     .value = [part, field](const TrainConfig& config) -> ConfigValue {
-                       const T& held = config.*part.*field;
-                       if constexpr (std::is_floating_point_v<T>)
-                         return shortest(held);
-                       else
-                         return held;
-                     }});
-  }
-
-  std::vector<ConfigKey>& keys_;
-  std::string name_;
-  Part TrainConfig::*part_;
-};
-
 void add_task(std::vector<ConfigKey>& keys) {
   using T = TaskConfig;
   Section<T> task(keys, "task", &TrainConfig::task);
-  task.choice<TaskKind>(
-      "kind", &T::kind, {{"translation", TaskKind::translation}, {"language_model", TaskKind::language_model}},
-      "What is learned: sentence pairs, by an encoder and a decoder; or the next token of a text, by a decoder alone.");
+  Names<TaskKind> kinds;
+  std::vector<std::string> learned;
+  for (const TaskType& type : task_types()) {
+    kinds.emplace_back(type.name, type.kind);
+    learned.push_back(type.learns);
+  }
+  task.choice<TaskKind>("kind", &T::kind, kinds, fmt::format("What is learned: {}.", fmt::join(learned, "; ")));
   task.flag("packed", &T::packed,
             "Of a language model: whether windows of data.max_length tokens run across lines; else every line is "
             "learned for itself.");
   task.integer("samples", &T::samples, {0, 100}, "Texts that a language model writes at each validation.");
+  task.text("metric", &T::metric,
+            "The metric that tells the better model: of classify \"accuracy\", \"macro_f1\", \"matthews\" or \"loss\"; empty: "
+            "the task's own, accuracy or the loss.");
+  task.choice<ClassWeights>("class_weights", &T::class_weights,
+                            {{"none", ClassWeights::none}, {"balanced", ClassWeights::balanced}},
+                            "Of classify: how much a text counts in the loss: all the same, or so that every class counts the "
+                            "same in all.");
 }
 
 void add_model(std::vector<ConfigKey>& keys) {
@@ -162,9 +39,13 @@ void add_model(std::vector<ConfigKey>& keys) {
                               {{"transformer", ModelKind::transformer},
                                {"lstm", ModelKind::lstm},
                                {"gru", ModelKind::gru},
-                               {"rnn", ModelKind::rnn}},
-                              "The architecture: the Transformer, for which task.kind says with which stacks; or a recurrent "
-                              "encoder and decoder, which read width, hidden, attention, layers, dropout, tied and max_length.");
+                               {"rnn", ModelKind::rnn},
+                               {"bert", ModelKind::bert},
+                               {"distilbert", ModelKind::distilbert},
+                               {"modernbert", ModelKind::modernbert}},
+                              "The architecture: the Transformer, for which task.kind says with which stacks; of translation also "
+                              "a recurrent encoder and decoder, which read width, hidden, attention, layers, dropout, tied and "
+                              "max_length; of classify and tag one of Hugging Face's families, and transformers loads the folder.");
   recurrent.choice<PairAttention>("attention", &R::attention,
                                   {{"none", PairAttention::none},
                                    {"additive", PairAttention::additive},
@@ -175,7 +56,8 @@ void add_model(std::vector<ConfigKey>& keys) {
                     "the encoder.");
   Section<StartConfig>(keys, "model", &TrainConfig::start)
       .text("from", &StartConfig::from,
-            "The folder of a model, or its file, whose weights training starts from; empty: fresh weights.");
+            "The folder of a model, or its file, whose weights training starts from; empty: fresh weights. Of classify and "
+            "tag also any encoder of Hugging Face's.");
   Section<M> model(keys, "model", &TrainConfig::model);
   model.integer("vocabulary", &M::vocabulary, {0, 10 * kMillion},
                 "Tokens the model knows; 0: as many as the tokenizer has.");
@@ -205,40 +87,33 @@ void add_model(std::vector<ConfigKey>& keys) {
   model.integer("max_length", &M::max_length, {2, kMillion}, "Longest sentence in tokens, its end included.");
 }
 
+void add_head(std::vector<ConfigKey>& keys) {
+  using H = HeadConfig;
+  constexpr Numbers kShareOrNone{.low = -1, .high_excluded = true};
+  Section<H> head(keys, "model", &TrainConfig::head);
+  head.choice<Pooling>("pooling", &H::pooling, {{"mean", Pooling::mean}, {"first", Pooling::first}},
+                       "Of classify: the row that stands for a text: the mean of all, or the first.");
+  head.number("embedding_dropout", &H::embedding_dropout, kShareOrNone,
+              "Of classify: share of the embeddings dropped in training; -1: dropout.");
+  head.number("classifier_dropout", &H::classifier_dropout, kShareOrNone,
+              "Of classify: share of the text's row dropped in training before the last map; -1: dropout.");
+}
+
 void add_tokenizer(std::vector<ConfigKey>& keys) {
   using T = TokenizerConfig;
   Section<T> tokenizer(keys, "tokenizer", &TrainConfig::tokenizer);
   tokenizer.text("path", &T::path,
                  "An existing tokenizer.json; empty: one is learned from the training data, by the keys below.");
+  tokenizer.choice<TokenizerKind>("kind", &T::kind, {{"bpe", TokenizerKind::bpe}, {"words", TokenizerKind::words}},
+                                  "What is learned: byte-level BPE; or whole words, where a word that was not seen is unknown.");
+  tokenizer.integer("min_count", &T::min_count, {1, kMillion}, "Of words: those seen less often are unknown.");
   tokenizer.integer("vocabulary", &T::vocabulary, {260, 10 * kMillion},
-                    "Tokens to learn, the 4 special ones and the 256 bytes included.");
+                    "Of bpe: tokens to learn, the 4 special ones and the 256 bytes included.");
   tokenizer.flag("lowercase", &T::lowercase, "Whether text is lower-cased.");
   tokenizer.choice<Normalisation>(
       "normalise", &T::normalise,
       {{"none", Normalisation::none}, {"nfc", Normalisation::nfc}, {"nfkc", Normalisation::nfkc}},
       "Unicode normalisation of text; none keeps every byte.");
-}
-
-void add_data(std::vector<ConfigKey>& keys) {
-  using D = DataConfig;
-  Section<D> data(keys, "data", &TrainConfig::data);
-  data.text("train", &D::train, "The training data: a TSV file, or the source sentences where train_target is given; of a language model, a text.");
-  data.text("train_target", &D::train_target,
-            "The target sentences, line by line those of train; empty: train is TSV.");
-  data.text("valid", &D::valid, "The validation data, as train; empty: no validation.");
-  data.text("valid_target", &D::valid_target, "The target sentences of valid, as train_target.");
-  data.integer("hold_out", &D::hold_out, {0, 10 * kMillion},
-               "Pairs of train kept for validation where valid is empty, all of a source together; of a text, its last lines; 0: "
-               "none.");
-  data.integer("source_column", &D::source_column, {1, 1000}, "Column of the source sentence in a TSV file.");
-  data.integer("target_column", &D::target_column, {1, 1000}, "Column of the target sentence in a TSV file.");
-  data.integer("tokens_per_batch", &D::tokens_per_batch, {1, 10 * kMillion},
-               "Most tokens in a batch whose loss counts (of pairs, the target's), ends included; a longer example is a batch of "
-               "its own.");
-  data.integer("window", &D::window, {1},
-               "Examples that are sorted by length together, so that those of a batch are of like length.");
-  data.integer("max_length", &D::max_length, {0, kMillion},
-               "Pairs with more tokens on a side, its end included, are skipped; a text is cut there; 0: model.max_length.");
 }
 
 void add_optimizer(std::vector<ConfigKey>& keys) {
@@ -297,6 +172,7 @@ const std::vector<ConfigKey>& config_keys() {
     std::vector<ConfigKey> all;
     add_task(all);
     add_model(all);
+    add_head(all);
     add_tokenizer(all);
     add_data(all);
     add_optimizer(all);

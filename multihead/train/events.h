@@ -27,20 +27,22 @@ struct TrainStep {
   double learning_rate = 0, grad_norm = 0;
   int64_t tokens = 0;            // of the step, those whose loss counts
   double tokens_per_second = 0;  // moving average
+  std::string counted = "tokens";  // what these two count
   double seconds_left = 0;
 };
 
 struct TrainValidation {
   int64_t step = 0;
-  double loss = 0;                     // what is watched: the first of the metrics
+  double loss = 0;                     // per token or text, without smoothing
   Metrics metrics{};                   // of the task, such as {"loss", 2.1}, {"bleu", 31.5}
   std::vector<std::string> samples{};  // of what the model writes, where the task shows any
-  bool best = false;                   // the lowest loss so far
+  Watched watched{};
+  bool best = false;                   // by the watched metric, so far
   bool mean = false;                   // of the running mean of the weights, else of the weights themselves
-  std::optional<double> other_loss{};  // of the other of the two, which is worse
+  std::optional<double> other_value{};  // the watched metric of the other of the two, which is worse
 
   // Throws: invalid_argument where the task has no such metric.
-  double value(const std::string& name) const;
+  double value(const std::string& name) const { return value_of(metrics, name); }
 };
 
 // Called on the thread that trains, never two at once; those that are empty are not called. What one throws ends the

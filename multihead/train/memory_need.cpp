@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "multihead/base/error.h"
+#include "multihead/tasks/task_type.h"
 
 namespace mh::detail {
 
@@ -17,12 +18,14 @@ struct Sizes {
   int64_t matrices = 0, vectors = 0;
 };
 
-// A language model has one stack, without cross-attention.
+// One stack has no cross-attention, and an encoder alone no output.
 Sizes sizes_of(const TransformerConfig& c, TaskKind kind) {
-  const bool one_stack = kind == TaskKind::language_model;
-  const int64_t crossed = one_stack ? 0 : c.decoder_layers;
-  const int64_t layers = (one_stack ? 0 : c.encoder_layers) + c.decoder_layers, attentions = layers + crossed;
-  const int64_t norms = 2 * layers + crossed + (one_stack ? 1 : 2), untied = one_stack ? 2 : 3;
+  const auto& type = task_type(kind);
+  const int64_t stacks = int{type.encoder} + int{type.decoder};
+  const int64_t crossed = stacks == 2 ? c.decoder_layers : 0;
+  const int64_t layers = (type.encoder ? c.encoder_layers : 0) + (type.decoder ? c.decoder_layers : 0);
+  const int64_t attentions = layers + crossed, norms = 2 * layers + crossed + stacks;
+  const int64_t untied = int{type.encoder} + 2 * int{type.decoder};  // source; target and output
   const int64_t middle = c.feed_forward * (c.middle == Middle::swiglu || c.middle == Middle::geglu ? 2 : 1);
   Sizes out{.matrices = attentions * 4 * c.width * c.width + layers * (middle + c.feed_forward) * c.width +
                         (c.tied ? 1 : untied) * c.vocabulary * c.width,

@@ -30,12 +30,13 @@ ModelChoice better_model(const RunSetup& setup) {
     choice.verdict = judged(setup, true);
     return choice;
   }
+  const Watched watched = setup.task->facts().watched;
   const double weights = judged(setup, false).watched();
   choice.in_place = std::make_unique<MeanInPlace>(*setup.stepper);
   const double mean = judged(setup, false).watched();
-  const bool mean_is_better = mean < weights || std::isnan(weights);
+  const bool mean_is_better = watched.cost(mean) < watched.cost(weights) || std::isnan(weights);
   if (!mean_is_better) choice.in_place.reset();
-  choice.other_loss = mean_is_better ? weights : mean;
+  choice.other_value = mean_is_better ? weights : mean;
   choice.verdict = judged(setup, true);
   return choice;
 }

@@ -26,12 +26,12 @@ class MeanInPlace {
 struct ModelChoice {
   std::unique_ptr<MeanInPlace> in_place{};  // the running mean of the weights is chosen; else the weights themselves
   Verdict verdict{};                        // of this model, where it was judged
-  std::optional<double> other_loss{};       // of the other one, where there is one and it was judged
+  std::optional<double> other_value{};      // the watched metric of the other one, where it was judged
 
   bool mean() const { return in_place != nullptr; }
 };
 
-// The one with the lower watched metric, in the precision of the run; the weights where they are equal.
+// The one with the better watched metric, in the precision of the run; the weights where they are equal.
 ModelChoice better_model(const RunSetup& setup);
 
 // Unjudged: the running mean where one is kept, else the weights.

@@ -3,23 +3,27 @@
 
 #include "multihead/base/error.h"
 #include "multihead/io/checkpoint.h"
-#include "multihead/tasks/language_model.h"
-#include "multihead/tasks/translation.h"
+#include "multihead/tasks/task_type.h"
 
 namespace mh::detail {
 
+TaskSetup task_setup(const TrainConfig& config) {
+  return {.task = config.task,
+          .model = config.model,
+          .recurrent = config.recurrent,
+          .head = config.head,
+          .tokenizer = config.tokenizer,
+          .data = config.data,
+          .smoothing = static_cast<float>(config.train.label_smoothing),
+          .seed = static_cast<uint64_t>(config.train.seed),
+          .from = config.start.from};
+}
+
 std::unique_ptr<Task> make_task(const TrainConfig& config, const TrainEvents& events, const std::string& tokenizer) {
-  const TaskSetup setup{.task = config.task,
-                        .model = config.model,
-                        .recurrent = config.recurrent,
-                        .tokenizer = config.tokenizer,
-                        .data = config.data,
-                        .smoothing = static_cast<float>(config.train.label_smoothing),
-                        .seed = static_cast<uint64_t>(config.train.seed),
-                        .tokenizer_file = tokenizer,
-                        .events = {.on_message = events.on_message, .on_wait = events.on_wait}};
-  if (config.task.kind == TaskKind::language_model) return std::make_unique<LanguageModelTask>(setup);
-  return std::make_unique<TranslationTask>(setup);
+  TaskSetup setup = task_setup(config);
+  setup.tokenizer_file = tokenizer;
+  setup.events = {.on_message = events.on_message, .on_wait = events.on_wait};
+  return task_type(config.task.kind).make(setup);
 }
 
 StepperOptions stepper_options(const TrainConfig& config, int64_t steps) {

@@ -11,6 +11,9 @@
 
 namespace mh::detail {
 
+// What the sections of a configuration say to a task.
+TaskSetup task_setup(const TrainConfig& config);
+
 // `tokenizer`: of the run or model that is gone on with; empty: as the configuration says.
 std::unique_ptr<Task> make_task(const TrainConfig& config, const TrainEvents& events, const std::string& tokenizer);
 StepperOptions stepper_options(const TrainConfig& config, int64_t steps);

@@ -5,6 +5,8 @@
 #include "multihead/base/parallel.h"
 #include "multihead/io/durable_file.h"
 #include "multihead/io/folder_lock.h"
+#include "multihead/tasks/task_type.h"
+#include "multihead/tasks/text_model.h"
 #include "multihead/train/memory_need.h"
 #include "multihead/train/run_options.h"
 #include "multihead/train/start_model.h"
@@ -13,20 +15,22 @@ namespace mh::detail {
 
 RunSetup::RunSetup(const TrainRequest& request) : config(request.config) {
   check_config(config);
-  if (config.task.kind == TaskKind::language_model) config.model.encoder_layers = 0;
+  const TaskType& type = task_type(config.task.kind);
+  if (!type.encoder) config.model.encoder_layers = 0;
+  if (!type.decoder) config.model.decoder_layers = 1;
   if (config.train.threads > 0) set_threads(static_cast<int>(config.train.threads));
   check_writable_folder(config.train.output);
   has_run = holds_run(config, request.resume);
   FolderLock::check_free(config.train.output);
   check_fits_memory(config, available_memory());
 
-  StartModel start;
-  if (!config.start.from.empty() && !has_run) {
+  StartFolder start;
+  if (!config.start.from.empty() && !has_run && !(type.families && is_pretrained_folder(config.start.from))) {
     start = read_start_model(config);
-    config.model.vocabulary = start.config.vocabulary;
-    config.model.pad = start.config.pad;
-    config.model.begin = start.config.begin;
-    config.model.end = start.config.end;
+    config.model.vocabulary = start.model.config.vocabulary;
+    config.model.pad = start.model.config.pad;
+    config.model.begin = start.model.config.begin;
+    config.model.end = start.model.config.end;
   }
   task = make_task(config, request.events, has_run ? config.train.output + "/tokenizer.json" : start.tokenizer);
   config.model.vocabulary = task->facts().vocabulary;
@@ -36,7 +40,7 @@ RunSetup::RunSetup(const TrainRequest& request) : config(request.config) {
   const auto store = std::make_shared<ParamStore>(
       ParamStoreOptions{.seed = static_cast<uint64_t>(config.train.seed), .compute = config.train.precision});
   task->make_model(store);
-  if (!start.weights.empty()) store->take(start.weights);
+  if (!start.model.weights.empty()) store->take(start.model.weights);
   stepper = std::make_unique<Stepper>(store, stepper_options(config, steps));
 }
 

@@ -5,10 +5,11 @@
 #include <system_error>
 
 #include "multihead/base/error.h"
+#include "multihead/base/printable.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/config_json.h"
 #include "multihead/models/model_file.h"
-#include "multihead/tasks/language_model.h"
+#include "multihead/tasks/task_type.h"
 #include "multihead/train/config_keys.h"
 
 namespace mh::detail {
@@ -49,17 +50,11 @@ std::string tokenizer_of(const TrainConfig& config, const fs::path& folder) {
   return own;
 }
 
-void check_same_model(const TrainConfig& config, const TransformerConfig& start) {
-  TrainConfig other = config;
-  other.model = start;
-  check_same_model(config, other);
-}
-
-StartModel recurrent_start(const TrainConfig& config, const std::string& path, const fs::path& folder) {
+StartModel recurrent_start(const TrainConfig& config, const std::string& path) {
   Safetensors file = read_safetensors(path);
   const auto json = file.metadata.find(kConfigKey);
   check(json != file.metadata.end() && says_recurrent(json->second),
-        "config: model.from {} is no recurrent net, and model.kind names one; expected a model of the same kind",
+        "config: model.from {} is not a recurrent net, and model.kind names one; expected a model of the same kind",
         config.start.from);
   const RecurrentConfig found = recurrent_from_json(json->second, path);
   const TransformerConfig sizes = shared_sizes(found);
@@ -71,14 +66,25 @@ StartModel recurrent_start(const TrainConfig& config, const std::string& path, c
   other.model.decoder_layers = sizes.decoder_layers;
   other.model.tied = sizes.tied;
   check_same_model(config, other);
-  const std::string tokenizer = tokenizer_of(config, folder);
-  check_tokenizer({tokenizer, Tokenizer::load(tokenizer)}, path, file.metadata);
-  return {.config = sizes, .weights = std::move(file.tensors), .tokenizer = tokenizer};
+  return {.config = sizes, .weights = std::move(file.tensors), .metadata = file.metadata};
+}
+
+StartModel start_of_task(const TrainConfig& config, const std::string& path) {
+  const TaskType& type = task_type(config.task.kind);
+  const std::string kind = model_kind(path);
+  check(kind.empty() || kind == type.model,
+        "config: model.from {} holds a model of kind {}, and task.kind is \"{}\"; expected a model of the same task",
+        config.start.from, printable(kind), type.name);
+  StartModel out = type.start(path);
+  TrainConfig other = config;
+  other.model = out.config;
+  check_same_model(config, other);
+  return out;
 }
 
 }  // namespace
 
-StartModel read_start_model(const TrainConfig& config) {
+StartFolder read_start_model(const TrainConfig& config) {
   std::error_code ignored;
   const fs::path from(config.start.from);
   const bool is_folder = fs::is_directory(from, ignored);
@@ -87,24 +93,10 @@ StartModel read_start_model(const TrainConfig& config) {
         "config: model.from {} lies in train.output {}, which is written to; expected another folder",
         config.start.from, config.train.output);
   const std::string path = (is_folder ? from / "model.safetensors" : from).string();
-  if (config.recurrent.is_recurrent()) return recurrent_start(config, path, folder);
-  const bool is_text = is_folder && is_language_model(config.start.from);
-  check(is_text == (config.task.kind == TaskKind::language_model),
-        "config: model.from {} is {} a language model, and task.kind is {}; expected a model of the same task",
-        config.start.from, is_text ? "the folder of" : "not the folder of",
-        is_text ? "translation" : "language_model");
-  if (is_text) {
-    const LanguageModelFolder found = load_language_model(config.start.from);
-    check_same_model(config, found.config);
-    return {.config = found.config,
-            .weights = found.model.params().values(),
-            .tokenizer = tokenizer_of(config, folder)};
-  }
-  const Transformer model = load_transformer(path);
-  check_same_model(config, model.config());
-  const std::string tokenizer = tokenizer_of(config, folder);
-  check_tokenizer({tokenizer, Tokenizer::load(tokenizer)}, path, read_safetensors(path, {.verify = false}).metadata);
-  return {.config = model.config(), .weights = model.params().values(), .tokenizer = tokenizer};
+  StartFolder out{.model = config.recurrent.is_recurrent() ? recurrent_start(config, path) : start_of_task(config, path)};
+  out.tokenizer = tokenizer_of(config, folder);
+  check_tokenizer({out.tokenizer, Tokenizer::load(out.tokenizer)}, path, out.model.metadata);
+  return out;
 }
 
 }  // namespace mh::detail

@@ -3,14 +3,13 @@
 
 #include <string>
 
-#include "multihead/tensor/named_tensors.h"
+#include "multihead/tasks/task_type.h"
 #include "multihead/train/config.h"
 
 namespace mh::detail {
 
-struct StartModel {
-  TransformerConfig config{};
-  NamedTensors weights{};
+struct StartFolder {
+  StartModel model{};
   std::string tokenizer{};  // path of the tokenizer.json it was trained with
 };
 
@@ -18,6 +17,6 @@ struct StartModel {
 // read; invalid_argument, naming the keys, where [model] describes another model (dropout may differ, and max_length
 // where positions are not learned), where it lies in train.output, where it has no tokenizer and tokenizer.path names
 // none, or where tokenizer.path names another one.
-StartModel read_start_model(const TrainConfig& config);
+StartFolder read_start_model(const TrainConfig& config);
 
 }  // namespace mh::detail

@@ -72,6 +72,7 @@ class Run {
   TrainingState state_;
   detail::Pace pace_;
   int64_t saved_at_ = -1;
+  const std::string counted_ = setup_.task->facts().counted;
   int64_t skipped_ = 0;  // steps in a row whose gradients were not finite
   int64_t steps_here_ = 0, profiled_steps_ = 0;
   double profiled_seconds_ = 0;
@@ -155,7 +156,8 @@ TrainOutcome Run::to_the_end() {
   finish(stopped);
   return {.steps = state_.steps,
           .stopped = stopped && !is_over(),
-          .best_validation = state_.best,
+          .best_validation = setup_.task->facts().watched.cost(state_.best),  // its own inverse
+          .watched = setup_.task->facts().watched.metric,
           .mean_shipped = state_.mean_shipped,
           .folder = folder_,
           .profile = std::move(profile),
@@ -220,6 +222,7 @@ void Run::report(const StepResult& result, int64_t epoch, double seconds) {
                              .grad_norm = result.norm,
                              .tokens = result.tokens,
                              .tokens_per_second = pace_.tokens_per_second(),
+                             .counted = counted_,
                              .seconds_left = pace_.seconds_left(setup_.steps - state_.steps)});
 }
 
@@ -240,24 +243,26 @@ bool Run::validate_now() {
   }
   const detail::ModelChoice choice = detail::better_model(setup_);
   const Verdict& verdict = choice.verdict;
-  const double loss = verdict.watched();
-  const bool best = state_.note_validation(loss);
+  const Watched watched = setup_.task->facts().watched;
+  const double value = verdict.watched();
+  const bool best = state_.note_validation(watched.cost(value));
   if (best) ship(choice);
   Metrics logged;
   for (const auto& [name, value] : verdict.metrics) logged.emplace_back("valid/" + name, value);
-  if (choice.other_loss) {
-    logged.emplace_back("valid/loss_of_weights", choice.mean() ? *choice.other_loss : loss);
-    logged.emplace_back("valid/loss_of_mean", choice.mean() ? loss : *choice.other_loss);
+  if (choice.other_value) {
+    logged.emplace_back("valid/" + watched.metric + "_of_weights", choice.mean() ? *choice.other_value : value);
+    logged.emplace_back("valid/" + watched.metric + "_of_mean", choice.mean() ? value : *choice.other_value);
   }
   log_->write(state_.steps, logged);
   if (request_.events.on_validation)
     request_.events.on_validation({.step = state_.steps,
-                                   .loss = loss,
+                                   .loss = value_of(verdict.metrics, "loss"),
                                    .metrics = verdict.metrics,
                                    .samples = verdict.samples,
+                                   .watched = watched,
                                    .best = best,
                                    .mean = choice.mean(),
-                                   .other_loss = choice.other_loss});
+                                   .other_value = choice.other_value});
   return best;
 }
 

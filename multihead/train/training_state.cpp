@@ -8,11 +8,11 @@
 
 namespace mh::detail {
 
-bool TrainingState::note_validation(double loss) {
-  const bool better = std::isfinite(loss) && (best_step == 0 || loss < best);
+bool TrainingState::note_validation(double cost) {
+  const bool better = std::isfinite(cost) && (best_step == 0 || cost < best);
   worse = better ? 0 : worse + 1;
   if (!better) return false;
-  best = loss;
+  best = cost;
   best_step = steps;
   return true;
 }

@@ -12,7 +12,7 @@ struct TrainingState {
   int64_t steps = 0;    // taken, those skipped for gradients that were not finite included
   int64_t updates = 0;  // of the weights
   Position position{};
-  double best = 0;             // the best validation loss so far
+  double best = 0;             // the lowest cost of a validation: the watched metric, negative where higher is better
   int64_t best_step = 0;       // 0: none yet
   int64_t worse = 0;           // validations since the best
   int64_t validated_step = 0;  // the last that was followed by one
@@ -21,8 +21,8 @@ struct TrainingState {
   std::string data;            // Task::digest of the training data
   std::string tokenizer;       // Task::tokenizer; empty in older checkpoints
 
-  // Notes the loss of a validation after `steps`; whether it is the best so far. One that is not finite never is.
-  bool note_validation(double loss);
+  // Notes the cost of a validation after `steps`; whether it is the best so far. One that is not finite never is.
+  bool note_validation(double cost);
 
   std::string to_json() const;
   // Throws: io, naming `path`, where the text is not what to_json wrote.

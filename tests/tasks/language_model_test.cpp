@@ -9,6 +9,7 @@
 #include <map>
 
 #include "multihead/models/model_file.h"
+#include "multihead/tasks/task_type.h"
 #include "multihead/text/unicode/utf8.h"
 #include "tests/harness/refusal.h"
 #include "tests/harness/temporary_folder.h"
@@ -164,8 +165,8 @@ TEST_F(LanguageModels, SamplesFollowTheModelsProbabilities) {
 
 TEST_F(LanguageModels, AFolderIsKnownForWhatItIs) {
   saved(setup_, "model");
-  EXPECT_TRUE(is_language_model(folder_ / "model"));
-  EXPECT_FALSE(is_language_model(folder_ / "none"));
+  EXPECT_EQ(model_kind_of_folder(folder_ / "model"), "language_model");
+  EXPECT_EQ(model_kind_of_folder(folder_ / "none"), "");
   EXPECT_TRUE(refusal_of([&] { load_transformer(folder_ / "model/model.safetensors"); }).says("language_model"));
   train_bpe({"other text"}, {.vocabulary = 275}).save(folder_ / "model/tokenizer.json");
   EXPECT_TRUE(refusal_of([&] { load_language_model(folder_ / "model"); }).says("does not belong to"));

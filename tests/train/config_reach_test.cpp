@@ -1,103 +1,7 @@
 // Every key of the configuration reaches what it names: changed alone, it changes that in a whole run.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <filesystem>
-#include <map>
-#include <set>
-
-#include "multihead/base/parallel.h"
-#include "multihead/io/checkpoint.h"
-#include "multihead/train/config_keys.h"
-#include "tests/train/observed_run.h"
-#include "tests/train/small_run.h"
+#include "tests/train/config_reach.h"
 
 namespace mh {
-namespace {
-
-using Prepare = std::function<void(TrainConfig&)>;
-using Expect = std::function<void(const Seen& before, const Seen& now)>;
-
-struct Reach {
-  detail::ConfigValue value;
-  Expect expect;
-  Prepare prepare{};  // of both runs
-};
-
-class ConfigReach : public SmallRun {
- protected:
-  ConfigReach() : threads_before_(threads()) {
-    std::ofstream three(folder_ / "three.tsv"), ten(folder_ / "ten.tsv"), nulls(folder_ / "nulls.txt"),
-        twenty(folder_ / "twenty.txt");
-    for (int i = 0; i < 80; ++i) three << "1 2\teins zwei\t" << i << " acht acht\n";
-    for (int i = 0; i < 10; ++i) ten << "1 2\teins zwei\n";
-    for (int i = 0; i < 200; ++i) nulls << "null\n";
-    for (int i = 0; i < 20; ++i) twenty << "acht null acht\n";
-  }
-  ~ConfigReach() override { set_threads(threads_before_); }
-
-  TrainConfig base() const {
-    TrainConfig c = config("base", 6);
-    c.train.ema = 0;
-    c.train.validate_every = 3;
-    c.train.threads = 1;
-    c.optimizer.warmup = 2;
-    return c;
-  }
-  // The weights before the first step: a step so small that it changes none.
-  std::map<std::string, Tensor> beginning(const TrainConfig& config) const {
-    TrainConfig c = config;
-    c.train.output = folder_ / "beginning";
-    c.optimizer.learning_rate = 1e-30;
-    std::filesystem::remove_all(c.train.output);
-    return observe(c).weights();
-  }
-  double moved(const Seen& seen) const {
-    double sum = 0;
-    const auto begin = beginning(seen.config), end = seen.weights();
-    for (const auto& [name, tensor] : begin)
-      for (int64_t i = 0; i < tensor.count(); ++i)
-        sum += std::pow(double{end.at(name).data<float>()[i]} - tensor.data<float>()[i], 2);
-    return std::sqrt(sum);
-  }
-
-  std::map<std::string, Reach> task_keys() const;
-  std::map<std::string, Reach> model_keys() const;
-  std::map<std::string, Reach> text_keys() const;
-  std::map<std::string, Reach> data_keys() const;
-  std::map<std::string, Reach> optimizer_keys() const;
-  std::map<std::string, Reach> train_keys() const;
-  // Changes every key of the section, each alone, and looks at what `reaches` says of it.
-  void walk(const std::string& section, const std::map<std::string, Reach>& reaches) const;
-
- private:
-  int threads_before_;
-};
-
-// As many parameters, and another first loss.
-void another_function(const Seen& before, const Seen& now) {
-  EXPECT_EQ(now.start.parameters, before.start.parameters);
-  EXPECT_NE(now.loss(0), before.loss(0));
-}
-Expect more_parameters(int64_t more) {
-  return
-      [more](const Seen& before, const Seen& now) { EXPECT_EQ(now.start.parameters, before.start.parameters + more); };
-}
-void fewer_parameters(const Seen& before, const Seen& now) {
-  EXPECT_LT(now.start.parameters, before.start.parameters);
-  EXPECT_NE(now.loss(0), before.loss(0));
-}
-void fewer_pairs(const Seen& before, const Seen& now) {
-  EXPECT_LT(now.start.data.train, before.start.data.train);
-  EXPECT_GT(now.start.data.train, 0);
-}
-// Bias correction makes the first step the same; the second is not.
-void from_the_second_step(const Seen& before, const Seen& now) {
-  EXPECT_EQ(now.loss(0), before.loss(0));
-  EXPECT_NEAR(now.loss(1), before.loss(1), 1e-5);
-  EXPECT_GT(std::abs(now.loss(3) - before.loss(3)), 1e-5);
-}
 
 // A TSV file is a text, too.
 std::map<std::string, Reach> ConfigReach::task_keys() const {
@@ -123,6 +27,15 @@ std::map<std::string, Reach> ConfigReach::task_keys() const {
               EXPECT_EQ(now.start.data.tokens, before.start.data.tokens);
             },
         .prepare = text}},
+      {"task.metric",
+       {.value = std::string("loss"),
+        .expect =
+            [](const Seen& before, const Seen& now) {
+              EXPECT_EQ(before.validations.at(0).watched.metric, "accuracy");
+              EXPECT_EQ(now.validations.at(0).watched.metric, "loss");
+            },
+        .prepare = labelled()}},
+      {"task.class_weights", {.value = std::string("balanced"), .expect = another_function, .prepare = labelled()}},
       {"task.samples",
        {.value = int64_t{1},
         .expect =
@@ -143,6 +56,9 @@ std::map<std::string, Reach> ConfigReach::model_keys() const {
   first.train.output = folder_ / "first";
   train({.config = first});
   return {
+      {"model.pooling", {.value = std::string("first"), .expect = another_function, .prepare = labelled()}},
+      {"model.embedding_dropout", {.value = 0.7, .expect = another_function, .prepare = labelled()}},
+      {"model.classifier_dropout", {.value = 0.7, .expect = another_function, .prepare = labelled()}},
       {"model.from",
        {.value = first.train.output,
         .expect = [](const Seen& before, const Seen& now) { EXPECT_LT(now.loss(0), before.loss(0)); }}},
@@ -180,7 +96,16 @@ std::map<std::string, Reach> ConfigReach::model_keys() const {
 std::map<std::string, Reach> ConfigReach::text_keys() const {
   const Tokenizer other = train_bpe({"zwei drei vier null eins sechs sieben acht"}, {.vocabulary = 265});
   put_text(folder_ / "other.json", other.json());
+  const auto words = [](TrainConfig& c) { c.tokenizer.kind = TokenizerKind::words; };
   return {
+      {"tokenizer.kind",
+       {.value = std::string("words"),
+        .expect =
+            [](const Seen&, const Seen& now) { EXPECT_EQ(now.start.data.vocabulary, 4 + 8 + 8); }}},  // digits, words
+      {"tokenizer.min_count",
+       {.value = int64_t{1000},
+        .expect = [](const Seen&, const Seen& now) { EXPECT_EQ(now.start.data.vocabulary, 4); },
+        .prepare = words}},
       {"tokenizer.path",
        {.value = folder_ / "other.json",
         .expect = [other](const Seen&, const Seen& now) { EXPECT_EQ(now.tokenizer().json(), other.json()); }}},
@@ -204,258 +129,6 @@ std::map<std::string, Reach> ConfigReach::text_keys() const {
             [](const Seen& before, const Seen& now) {
               EXPECT_EQ(now.tokenizer().encode("u\xCC\x88"), now.tokenizer().encode("\xC3\xBC"));
               EXPECT_NE(before.tokenizer().encode("u\xCC\x88"), before.tokenizer().encode("\xC3\xBC"));
-            }}},
-  };
-}
-
-std::map<std::string, Reach> ConfigReach::data_keys() const {
-  const auto three_columns = [this](TrainConfig& c) { c.data.train = c.data.valid = folder_ / "three.tsv"; };
-  const auto an_epoch = [](TrainConfig& c) {
-    c.train.steps = 0;
-    c.train.epochs = 1;
-  };
-  return {
-      {"data.train",
-       {.value = folder_ / "three.tsv",
-        .expect = [](const Seen&, const Seen& now) { EXPECT_EQ(now.start.data.train, 80); }}},
-      {"data.train_target",
-       {.value = folder_ / "nulls.txt",
-        .expect =
-            [](const Seen& before, const Seen& now) {
-              const auto each = static_cast<int64_t>(now.tokenizer().encode("null").size()) + 1;
-              EXPECT_EQ(now.start.data.tokens, now.start.data.train * each);
-              EXPECT_NE(now.start.data.tokens, before.start.data.tokens);
-            }}},
-      {"data.valid",
-       {.value = folder_ / "ten.tsv",
-        .expect =
-            [](const Seen& before, const Seen& now) {
-              EXPECT_EQ(before.start.data.valid, 20);
-              EXPECT_EQ(now.start.data.valid, 10);
-            }}},
-      {"data.valid_target",
-       {.value = folder_ / "twenty.txt",
-        .expect =
-            [](const Seen& before, const Seen& now) {
-              EXPECT_EQ(now.loss(5), before.loss(5));
-              EXPECT_NE(now.validations.at(0).loss, before.validations.at(0).loss);
-            }}},
-      {"data.hold_out",
-       {.value = int64_t{7},
-        .expect =
-            [](const Seen& before, const Seen& now) {
-              EXPECT_EQ(before.start.data.valid, 0);
-              EXPECT_GE(now.start.data.valid, 7);
-              EXPECT_EQ(now.start.data.train, before.start.data.train - now.start.data.valid);
-              EXPECT_FALSE(now.validations.empty());
-            },
-        .prepare = [](TrainConfig& c) { c.data.valid.clear(); }}},
-      {"data.source_column",
-       {.value = int64_t{3},
-        .expect =
-            [](const Seen& before, const Seen& now) {
-              EXPECT_GT(now.start.data.source_tokens, before.start.data.source_tokens);
-              EXPECT_LE(now.start.data.tokens, before.start.data.tokens);
-            },
-        .prepare = three_columns}},
-      {"data.target_column",
-       {.value = int64_t{3},
-        .expect =
-            [](const Seen& before, const Seen& now) {
-              EXPECT_GT(now.start.data.tokens, before.start.data.tokens);
-              EXPECT_LE(now.start.data.source_tokens, before.start.data.source_tokens);
-            },
-        .prepare = three_columns}},
-      {"data.tokens_per_batch",
-       {.value = int64_t{64},
-        .expect =
-            [](const Seen& before, const Seen& now) {
-              EXPECT_THAT(now.tokens(), testing::Each(testing::Le(64)));
-              EXPECT_THAT(before.tokens(), testing::Contains(testing::Gt(64)));
-            }}},
-      {"data.window",
-       {.value = int64_t{7},
-        .expect =
-            [](const Seen& before, const Seen& now) {
-              // Other batches of the same pairs.
-              const auto sum = [](const std::vector<int64_t>& all) {
-                int64_t out = 0;
-                for (const int64_t each : all) out += each;
-                return out;
-              };
-              EXPECT_EQ(sum(now.tokens()), now.start.data.tokens);
-              EXPECT_EQ(sum(before.tokens()), now.start.data.tokens);
-              EXPECT_NE(now.tokens(), before.tokens());
-            },
-        .prepare = an_epoch}},
-      {"data.max_length", {.value = int64_t{5}, .expect = fewer_pairs}},
-  };
-}
-
-std::map<std::string, Reach> ConfigReach::optimizer_keys() const {
-  const auto one_step = [](TrainConfig& c) {
-    c.train.steps = 1;
-    c.optimizer.warmup = 0;
-    c.optimizer.schedule = ScheduleKind::constant;
-    c.optimizer.learning_rate = 0.25;
-  };
-  const auto size_counts = [](TrainConfig& c) {
-    c.optimizer.epsilon = 1;
-    c.optimizer.weight_decay = 0;
-  };
-  return {
-      {"optimizer.learning_rate",
-       {.value = 0.01,
-        .expect =
-            [](const Seen&, const Seen& now) {
-              EXPECT_DOUBLE_EQ(now.rate(0), 0.005);
-              EXPECT_DOUBLE_EQ(now.rate(1), 0.01);
-            }}},
-      {"optimizer.beta1", {.value = 0.2, .expect = from_the_second_step}},
-      {"optimizer.beta2", {.value = 0.2, .expect = from_the_second_step}},
-      {"optimizer.epsilon",
-       {.value = 1.0,
-        .expect = [this](const Seen& before, const Seen& now) { EXPECT_LT(moved(now), 0.5 * moved(before)); }}},
-      {"optimizer.weight_decay",
-       {.value = 0.51,  // 0.5 more than the default
-        .expect =
-            [this](const Seen& before, const Seen& now) {
-              const auto begin = beginning(now.config), less = before.weights(), more = now.weights();
-              for (const auto& [name, tensor] : begin)
-                for (int64_t i = 0; i < tensor.count(); ++i)
-                  ASSERT_NEAR(more.at(name).data<float>()[i] - less.at(name).data<float>()[i],
-                              -0.25 * 0.5 * tensor.data<float>()[i], 1e-5)
-                      << name;
-            },
-        .prepare = one_step}},
-      {"optimizer.clip",
-       {.value = 1e-6,
-        .expect = [this](const Seen& before, const Seen& now) { EXPECT_LT(moved(now), 0.1 * moved(before)); },
-        .prepare = size_counts}},
-      {"optimizer.schedule",
-       {.value = std::string("linear"),
-        .expect =
-            [](const Seen& before, const Seen& now) {
-              EXPECT_DOUBLE_EQ(now.rate(3), 1e-3 * (1 - 1.0 / 4));
-              EXPECT_DOUBLE_EQ(before.rate(3), 1e-3 * (1 + std::cos(M_PI / 4)) / 2);
-            }}},
-      {"optimizer.warmup",
-       {.value = int64_t{5},
-        .expect =
-            [](const Seen&, const Seen& now) {
-              EXPECT_DOUBLE_EQ(now.rate(0), 0.2e-3);
-              EXPECT_DOUBLE_EQ(now.rate(4), 1e-3);
-            }}},
-  };
-}
-
-std::map<std::string, Reach> ConfigReach::train_keys() const {
-  const auto epochs = [](TrainConfig& c) {
-    c.train.steps = 0;
-    c.train.epochs = 1;
-  };
-  const auto unjudged = [](TrainConfig& c) {
-    c.data.valid = "";
-    c.train.save_every = 3;
-  };
-  const auto restless = [](TrainConfig& c) {
-    c.optimizer.learning_rate = 1;
-    c.train.validate_every = 1;
-    c.train.steps = 20;
-  };
-  const auto diverging = [](TrainConfig& c) {
-    c.optimizer.learning_rate = 100;
-    c.optimizer.weight_decay = 10;
-    c.optimizer.schedule = ScheduleKind::constant;
-    c.train.steps = 40;
-    c.data.valid = "";
-  };
-  return {
-      {"train.output",
-       {.value = folder_ / "elsewhere",
-        .expect =
-            [](const Seen& before, const Seen& now) {
-              EXPECT_TRUE(before.config.train.output != now.config.train.output);
-              EXPECT_EQ(now.outcome.folder, now.config.train.output);
-              EXPECT_TRUE(std::filesystem::exists(now.outcome.folder + "/model.safetensors"));
-            }}},
-      {"train.epochs",
-       {.value = int64_t{3},
-        .expect = [](const Seen& before, const Seen& now) { EXPECT_EQ(now.outcome.steps, 3 * before.outcome.steps); },
-        .prepare = epochs}},
-      {"train.steps",
-       {.value = int64_t{5}, .expect = [](const Seen&, const Seen& now) { EXPECT_EQ(now.steps.size(), 5u); }}},
-      {"train.seed", {.value = int64_t{2}, .expect = another_function}},
-      {"train.precision",
-       {.value = std::string("bf16"),
-        .expect =
-            [](const Seen& before, const Seen& now) {
-              another_function(before, now);
-              EXPECT_NEAR(now.loss(0), before.loss(0), 0.05 * before.loss(0));
-            }}},
-      {"train.label_smoothing",
-       {.value = 0.0,
-        .expect =
-            [](const Seen& before, const Seen& now) {
-              EXPECT_NEAR(now.nll.at(0), before.nll.at(0), 1e-5);  // the same weights and dropout: not of smoothing
-              EXPECT_NEAR(now.loss(0), now.nll.at(0), 1e-5);
-              EXPECT_GT(std::abs(before.loss(0) - before.nll.at(0)), 1e-3);
-            }}},
-      {"train.accumulate",
-       {.value = int64_t{2},
-        .expect =
-            [](const Seen& before, const Seen& now) {
-              EXPECT_EQ(now.tokens().at(0), before.tokens().at(0) + before.tokens().at(1));
-            }}},
-      {"train.ema",
-       {.value = 0.5,
-        .expect =
-            [](const Seen& before, const Seen& now) {
-              EXPECT_FALSE(before.validations.at(0).other_loss.has_value());
-              EXPECT_TRUE(now.validations.at(0).other_loss.has_value());
-            }}},
-      {"train.validate_every",
-       {.value = int64_t{2},
-        .expect = [](const Seen&, const Seen& now) { EXPECT_THAT(now.validated(), testing::ElementsAre(2, 4, 6)); }}},
-      {"train.save_every",
-       {.value = int64_t{2},
-        .expect =
-            [](const Seen& before, const Seen& now) {
-              EXPECT_THAT(before.saved, testing::ElementsAre(3, 6));
-              EXPECT_THAT(now.saved, testing::ElementsAre(2, 4, 6));
-            },
-        .prepare = unjudged}},
-      {"train.keep",
-       {.value = int64_t{1},
-        .expect =
-            [](const Seen& before, const Seen& now) {
-              EXPECT_EQ(list_checkpoints(before.outcome.folder + "/checkpoints").size(), 2u);
-              EXPECT_EQ(list_checkpoints(now.outcome.folder + "/checkpoints").size(), 1u);
-            },
-        .prepare = unjudged}},
-      {"train.patience",
-       {.value = int64_t{1},
-        .expect =
-            [](const Seen& before, const Seen& now) {
-              EXPECT_EQ(before.steps.size(), 20u);
-              ASSERT_LT(now.steps.size(), 20u);
-              EXPECT_FALSE(now.validations.back().best);
-            },
-        .prepare = restless}},
-      {"train.give_up_after",
-       {.value = int64_t{3},
-        .expect =
-            [](const Seen& before, const Seen& now) {
-              EXPECT_THAT(before.refusal, testing::HasSubstr("the last 20 steps"));
-              EXPECT_THAT(now.refusal, testing::HasSubstr("the last 3 steps"));
-            },
-        .prepare = diverging}},
-      {"train.threads",
-       {.value = int64_t{3},
-        .expect =
-            [](const Seen& before, const Seen& now) {
-              EXPECT_EQ(before.threads, 1);
-              EXPECT_EQ(now.threads, 3);
             }}},
   };
 }
@@ -496,5 +169,4 @@ TEST_F(ConfigReach, EverySectionIsWalked) {
   }
 }
 
-}  // namespace
 }  // namespace mh

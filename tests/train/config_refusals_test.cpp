@@ -34,7 +34,7 @@ TEST(ConfigRefusals, UnknownKeysComeWithLineAndNearestName) {
   EXPECT_EQ(of_text("[train]\nlaerning_rate = 1\n"),
             "a.toml:2: there is no key train.laerning_rate; did you mean optimizer.learning_rate?");
   EXPECT_EQ(of_text("[tokenizer]\nq = 1\n"),
-            "a.toml:2: there is no key tokenizer.q; expected one of path, vocabulary, lowercase, normalise");
+            "a.toml:2: there is no key tokenizer.q; expected one of path, kind, min_count, vocabulary, lowercase, normalise");
 }
 
 TEST(ConfigRefusals, KeysOutsideSectionsAreToldWhereTheyBelong) {
@@ -59,7 +59,9 @@ TEST(ConfigRefusals, WrongTypes) {
   EXPECT_EQ(of_text("[train]\noutput = 1\n"), "a.toml:2: train.output is 1; expected text");
   EXPECT_EQ(of_text("[model]\nnorm = \"prenorm\"\n"),
             "a.toml:2: model.norm is \"prenorm\"; expected one of \"pre\", \"post\"");
-  EXPECT_EQ(of_text("[model]\nkind = \"lstm\"\n"), "a.toml:2: model.kind is \"lstm\"; expected \"transformer\"");
+  EXPECT_EQ(of_text("[model]\nkind = \"mamba\"\n"),
+            "a.toml:2: model.kind is \"mamba\"; expected one of \"transformer\", \"lstm\", \"gru\", \"rnn\", \"bert\", "
+            "\"distilbert\", \"modernbert\"");
   EXPECT_EQ(of_text("[model]\nwidth = [1]\n"),
             "a.toml:2: model.width is an array; expected an integer from 1 to 65536");
   EXPECT_EQ(of_text("[model.width]\n"), "a.toml:1: model.width is a table; expected an integer from 1 to 65536");

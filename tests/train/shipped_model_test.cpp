@@ -252,8 +252,8 @@ TEST_F(ShippedModels, TheBetterOfMeanAndWeightsIsShipped) {
     EXPECT_EQ(v.mean, mean);
     EXPECT_EQ(outcome.mean_shipped, mean);
     EXPECT_NEAR(v.loss, std::min(of_mean, of_weights), 1e-5);
-    ASSERT_TRUE(v.other_loss.has_value());
-    EXPECT_NEAR(*v.other_loss, std::max(of_mean, of_weights), 1e-5);
+    ASSERT_TRUE(v.other_value.has_value());
+    EXPECT_NEAR(*v.other_value, std::max(of_mean, of_weights), 1e-5);
     EXPECT_NEAR(loss_of_shipped(c.train.output), v.loss, 1e-5);
     EXPECT_GE(v.value("bleu"), 0);
   }

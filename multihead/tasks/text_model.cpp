@@ -1,0 +1,180 @@
+// Building text models from a configuration or a folder, and running them.
+#include "multihead/tasks/text_model.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "multihead/base/error.h"
+#include "multihead/io/file_bytes.h"
+#include "multihead/models/families.h"
+
+namespace mh {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string read_file_text(const std::string& path) {
+  const detail::FileBytes file = detail::read_file(path);
+  return {reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()};
+}
+
+const char* activation_name(const TaskSetup& setup) {
+  switch (setup.model.middle) {
+    case Middle::relu: return "relu";
+    case Middle::gelu: return "gelu";
+    case Middle::gelu_tanh: return "gelu_new";
+    default: break;
+  }
+  fail(ErrorKind::invalid_argument,
+       "config: model.activation is gated, and model.kind is \"{}\"; expected \"relu\", \"gelu\" or \"gelu_tanh\"",
+       setup.recurrent.family());
+}
+
+double rate_or(double given, float otherwise) { return given < 0 ? double{otherwise} : given; }
+
+// A config.json as transformers would write it, of the sizes that [model] names.
+std::string fresh_config(const TaskSetup& setup, int64_t vocabulary) {
+  const TransformerConfig& m = setup.model;
+  const double inside = m.dropout, classifier = rate_or(setup.head.classifier_dropout, m.dropout);
+  Json out{{"model_type", setup.recurrent.family()}, {"vocab_size", vocabulary}, {"max_position_embeddings", m.max_length}};
+  const auto put = [&](const Json& more) { out.update(more); };
+  if (setup.recurrent.family() == "distilbert") {
+    put({{"dim", m.width}, {"n_layers", m.encoder_layers}, {"n_heads", m.heads}, {"hidden_dim", m.feed_forward},
+         {"activation", activation_name(setup)}, {"dropout", inside}, {"attention_dropout", inside},
+         {"seq_classif_dropout", classifier}});
+    return out.dump();
+  }
+  put({{"hidden_size", m.width}, {"num_hidden_layers", m.encoder_layers}, {"num_attention_heads", m.heads},
+       {"intermediate_size", m.feed_forward}, {"classifier_dropout", classifier}});
+  if (setup.recurrent.family() == "bert") {
+    put({{"hidden_act", activation_name(setup)}, {"hidden_dropout_prob", inside},
+         {"attention_probs_dropout_prob", inside}, {"type_vocab_size", 2}});
+  } else {
+    put({{"embedding_dropout", rate_or(setup.head.embedding_dropout, m.dropout)}, {"attention_dropout", inside},
+         {"mlp_dropout", inside},
+         {"classifier_pooling", setup.head.pooling == Pooling::first ? "cls" : "mean"},
+         {"layer_types", std::vector<std::string>(static_cast<size_t>(m.encoder_layers), "full_attention")}});
+  }
+  return out.dump();
+}
+
+void name_special_tokens(Architecture& a, const Tokenizer& tokenizer) {
+  const auto one_of = [&](std::initializer_list<const char*> names) {
+    for (const char* name : names)
+      if (const auto id = tokenizer.id(name)) return *id;
+    return -1;
+  };
+  a.tokens.pad = one_of({"[PAD]", "<pad>"});
+  a.tokens.begin = one_of({"[CLS]", "<s>"});
+  a.tokens.ends.clear();
+  if (const int32_t end = one_of({"[SEP]", "</s>"}); end >= 0) a.tokens.ends = {end};
+}
+
+// The folder whose config.json describes the model: that of a run that is gone on with, or the one to start from.
+std::string describing_folder(const TaskSetup& setup) {
+  const std::string run = std::filesystem::path(setup.tokenizer_file).parent_path().string();
+  if (!setup.tokenizer_file.empty() && is_pretrained_folder(run)) return run;
+  return is_pretrained_folder(setup.from) ? setup.from : "";
+}
+
+// Copies what fits; a classifier's last map only where its labels are the same ones.
+void copy_weights(const Pretrained& from, const Architecture& to, ParamStore& store, const TaskEvents& events) {
+  const NamedTensors values = from.params().values();
+  const bool same_labels = from.architecture().labels == to.labels && from.architecture().head.kind == to.head.kind;
+  std::vector<std::string> fresh;
+  for (const auto& param : store.all()) {
+    const auto at = values.find(param->name);
+    const bool is_head = param->name.starts_with("head.");
+    if (at == values.end() || !(at->second.shape() == param->value.shape()) || (is_head && !same_labels))
+      fresh.push_back(param->name);
+    else
+      param->value.detach().copy_from(at->second);
+  }
+  store.refresh_copies();
+  if (!fresh.empty() && events.on_message)
+    events.on_message(fmt::format("model.from: {} of {} tensors are fresh, the first is {}", fresh.size(),
+                                  store.all().size(), fresh.front()));
+}
+
+Architecture described(const TextModelPlan& plan, const std::string& folder) {
+  const TaskSetup& setup = plan.setup;
+  const bool fresh = folder.empty();
+  const std::string text = fresh ? fresh_config(setup, plan.tokenizer.size()) : read_file_text(folder + "/config.json");
+  Architecture a = read_config(text, fresh ? "config" : folder + "/config.json");
+  check(a.encoder && a.embedding && !a.decoder && !a.patches,
+        "config: model.from {} is a {} model; expected an encoder of text", setup.from, a.family);
+  a.model_class.clear();
+  a.head.kind = plan.head;
+  a.labels = plan.labels.names();
+  a.problem_type = plan.head == HeadKind::sequence ? "single_label_classification" : "";
+  if (fresh) {
+    a.config.clear();
+    name_special_tokens(a, plan.tokenizer);
+  }
+  check(a.embedding->vocabulary >= plan.tokenizer.size(),
+        "config: the tokenizer has {} tokens, and the model of {} {}; expected a tokenizer of its own", plan.tokenizer.size(),
+        folder, a.embedding->vocabulary);
+  return a;
+}
+
+}  // namespace
+
+bool is_pretrained_folder(const std::string& folder) {
+  std::error_code ignored;
+  return !folder.empty() && std::filesystem::is_regular_file(folder + "/config.json", ignored);
+}
+
+Tensor TextModel::logits(const TokenBatch& texts, const Tensor& types, Pass& pass) const {
+  if (const SequenceClassifier* model = own()) return model->logits(texts, types, pass);
+  const Pretrained& model = *pretrained();
+  ModelInputs inputs{.tokens = texts};
+  if (model.architecture().embedding->types > 0) inputs.types = types;
+  return model.forward(inputs, pass)["logits"];
+}
+
+void TextModel::pack(DType compute) {
+  std::visit([&](auto& model) { model.pack(compute); }, model_);
+}
+
+int64_t TextModel::classes() const {
+  return own() != nullptr ? own()->config().classes : pretrained()->architecture().head.outputs;
+}
+
+int64_t TextModel::max_length() const {
+  if (own() != nullptr) return own()->config().encoder.max_length;
+  const int64_t longest = pretrained()->architecture().embedding->max_positions;
+  return longest == 0 ? int64_t{1} << 20 : longest;
+}
+
+bool TextModel::is_pair_model() const { return own() != nullptr && own()->config().types == 2; }
+
+std::string TextModel::summary() const {
+  if (own() != nullptr) return "";
+  const Architecture& a = pretrained()->architecture();
+  return fmt::format("{}, width {}, {} heads, {} layers", a.family, a.encoder->block.width, a.encoder->block.heads,
+                     a.encoder->layers);
+}
+
+TextModel make_text_model(const TextModelPlan& plan, std::shared_ptr<ParamStore> store) {
+  const TaskSetup& setup = plan.setup;
+  const std::string folder = describing_folder(setup);
+  if (folder.empty() && setup.recurrent.family().empty()) {
+    SequenceClassifierConfig config{.encoder = setup.model,
+                                    .head = setup.head,
+                                    .types = setup.data.pair.empty() ? 1 : 2,
+                                    .classes = plan.labels.size()};
+    config.encoder.vocabulary = plan.tokenizer.size();
+    if (plan.head == HeadKind::token) config.head.pooling = Pooling::none;
+    return TextModel(SequenceClassifier(config, std::move(store)));
+  }
+  const Architecture a = described(plan, folder);
+  Pretrained model = Pretrained::fresh(a, store);
+  // A checkpoint brings the weights of a run that is gone on with.
+  if (!folder.empty() && folder == setup.from)
+    copy_weights(Pretrained::load(folder, {.trainable = true}), model.architecture(), *store, setup.events);
+  return TextModel(std::move(model));
+}
+
+}  // namespace mh
