@@ -8,6 +8,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/dtype.h"
+#include "multihead/base/device.h"
 #include "multihead/base/parallel.h"
 #include "multihead/tensor/tensor.h"
 #include "multihead/tensor/named_tensors.h"

@@ -1,7 +1,7 @@
 // Sums of gradients.
 #include "multihead/autograd/gradients.h"
 
-#include "multihead/kernels/cpu/dispatch.h"
+#include "multihead/kernels/table.h"
 
 namespace mh {
 
@@ -11,11 +11,13 @@ namespace {
 void accumulate(const Tensor& sum, const Tensor& g) {
   const bool one_is_f16 = sum.dtype() != g.dtype() && (sum.dtype() == DType::f16 || g.dtype() == DType::f16);
   const Tensor part = one_is_f16 ? g.to(sum.dtype()) : g;
-  kernels::cpu().accumulate({.x = part.view().data,
-                             .x_type = part.dtype(),
-                             .y = sum.view().data,
-                             .y_type = sum.dtype(),
-                             .count = sum.count()});
+  const Device device = sum.device();
+  kernels::kernels_of(device).accumulate({.x = part.view().data,
+                                          .x_type = part.dtype(),
+                                          .y = sum.view().data,
+                                          .y_type = sum.dtype(),
+                                          .count = sum.count()},
+                                         queue_of(device));
 }
 
 // A view, or memory that an op handed to two of its inputs, is not ours to add to.
@@ -45,7 +47,7 @@ void Gradients::add(uint64_t trace, Tensor g) {
   check(sum.shape() == g.shape(), "gradient: a part of the sum has another shape; expected {}; it is {}", sum.shape(),
         g.shape());
   if (!can_grow(sum)) {
-    Tensor own = empty(sum.shape(), sum.dtype());
+    Tensor own = empty_like(sum);
     own.copy_from(sum);
     sum = own;
   }

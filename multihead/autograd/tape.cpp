@@ -125,7 +125,7 @@ void Tape::backward(const Tensor& loss, Gradients& sums) {
   check(loss.count() == 1, "backward: the loss has {} elements; expected one; it is {}", loss.count(), loss.shape());
   check(is_traced(loss) && loss.trace() != kCutTrace,
         "backward: the loss was not recorded; expected one computed from parameters while the tape was open");
-  backward({loss}, {full(loss.shape(), 1, loss.dtype())}, sums);
+  backward({loss}, {full(loss.shape(), 1, loss.dtype(), loss.device())}, sums);
 }
 
 void Tape::backward(const std::vector<Tensor>& ys, const Grads& dys, Gradients& sums) {

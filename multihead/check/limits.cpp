@@ -22,10 +22,16 @@ double wall_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-double run_pieces(const kernels::Kernel<kernels::LimitArgs>& loop, int64_t rounds) {
+const kernels::Probe& required(const kernels::Probe& loop) {
+  if (!loop) fail(ErrorKind::unsupported, "{}: the rung in use has no such loop", loop.name);
+  return loop;
+}
+
+double run_pieces(const kernels::Probe& loop, int64_t rounds) {
+  required(loop);
   const int64_t pieces = kPiecesPerThread * threads();
   std::vector<double> work(static_cast<size_t>(pieces));
-  parallel_for(pieces, [&](int64_t i) { loop({.rounds = rounds, .work = &work[static_cast<size_t>(i)]}); });
+  parallel_for(pieces, [&](int64_t i) { loop.run({.rounds = rounds, .work = &work[static_cast<size_t>(i)]}); });
   double sum = 0;
   for (double piece : work) sum += piece;
   return sum;
@@ -65,23 +71,24 @@ double work_seconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-double run_multiply_adds() { return run_pieces(kernels::cpu().fma_peak, kMultiplyAddRounds); }
+double run_multiply_adds() { return run_pieces(kernels::probes().fma_peak, kMultiplyAddRounds); }
 
-bool has_pair_products() { return static_cast<bool>(kernels::cpu().pair_peak); }
+bool has_pair_products() { return static_cast<bool>(kernels::probes().pair_peak); }
 
-double run_pair_products() { return run_pieces(kernels::cpu().pair_peak, kMultiplyAddRounds); }
+double run_pair_products() { return run_pieces(kernels::probes().pair_peak, kMultiplyAddRounds); }
 
-bool has_tiles() { return static_cast<bool>(kernels::cpu().tile_peak); }
+bool has_tiles() { return static_cast<bool>(kernels::probes().tile_peak); }
 
-double run_tile_products() { return run_pieces(kernels::cpu().tile_peak, kTileRounds); }
+double run_tile_products() { return run_pieces(kernels::probes().tile_peak, kTileRounds); }
 
 TileState probe_tiles() {
+  const kernels::Probe& loop = required(kernels::probes().tile_probe);
   const int64_t count = threads();
   std::vector<double> nanoseconds(static_cast<size_t>(count));
   parallel_for(count, [&](int64_t i) {
     double work = 0;
     const double before = wall_seconds();
-    kernels::cpu().tile_probe({.rounds = kProbeRounds, .work = &work});
+    loop.run({.rounds = kProbeRounds, .work = &work});
     nanoseconds[static_cast<size_t>(i)] = (wall_seconds() - before) / work * 1e9;
   });
   const auto [fastest, slowest] = std::minmax_element(nanoseconds.begin(), nanoseconds.end());
@@ -100,7 +107,8 @@ double run_plain_read(const std::vector<Tensor>& tensors) {
     const char* at = static_cast<const char*>(tensor.view().data);
     parallel_for(pieces, [&](int64_t i) {
       double work = 0;
-      kernels::cpu().plain_read({.data = at + i * piece, .bytes = std::min(piece, bytes - i * piece), .work = &work});
+      kernels::probes().plain_read.run(
+          {.data = at + i * piece, .bytes = std::min(piece, bytes - i * piece), .work = &work});
     });
     total += static_cast<double>(bytes);
   }

@@ -157,14 +157,28 @@ void JudgedOp::expect(const OpCase& of, DType type) {
 }
 
 OpOutputs JudgedOp::run(bool strided) const {
-  Tape tape;
   std::vector<Tensor> x;
-  for (const Tensor& each : inputs_) x.push_back(parameter(strided ? spread_out(each) : each));
+  for (const Tensor& each : inputs_) x.push_back(strided ? spread_out(each) : each);
+  return run_with(std::move(x), c_);
+}
+
+OpOutputs JudgedOp::run_on(Device device) const {
+  std::vector<Tensor> x;
+  for (const Tensor& each : inputs_) x.push_back(each.to(device));
+  OpOutputs out = run_with(std::move(x), c_.to(device));
+  out.y = out.y.to(Device{});
+  for (Tensor& each : out.gradients) each = each.to(Device{});
+  return out;
+}
+
+OpOutputs JudgedOp::run_with(std::vector<Tensor> x, const Tensor& c) const {
+  Tape tape;
+  for (Tensor& each : x) each = parameter(each);
   OpOutputs out;
   const Tensor y = op_(x);
   out.y = y.detach();
   Gradients sums;
-  tape.backward({y}, {c_}, sums);
+  tape.backward({y}, {c}, sums);
   for (const Tensor& each : x) out.gradients.push_back(sums.find(each));
   return out;
 }

@@ -52,6 +52,8 @@ class JudgedOp {
   std::string label;
   // Forward and backward on the rung and threads in use; with `strided`, of inputs that no axis of is contiguous.
   OpOutputs run(bool strided = false) const;
+  // The same on another device; the outputs come back to the CPU.
+  OpOutputs run_on(Device device) const;
   // One sentence per violation.
   std::vector<std::string> judge(const OpOutputs& got) const;
 
@@ -63,6 +65,7 @@ class JudgedOp {
     double bound = 0;
   };
   void expect(const OpCase& of, DType type);
+  OpOutputs run_with(std::vector<Tensor> x, const Tensor& c) const;
 
   std::function<Tensor(const std::vector<Tensor>& x)> op_;
   std::vector<Tensor> inputs_;

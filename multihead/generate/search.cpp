@@ -108,8 +108,9 @@ void apply_rules(const Job& job, const std::vector<Text>& texts, const std::vect
 
 void take_top(std::vector<detail::Beam>& beams, const TopK& top) {
   const int64_t k = top.values.size(1);
-  const float* values = top.values.data<float>();
-  const int32_t* tokens = top.indices.data<int32_t>();
+  const Tensor best = top.values.to(Device{}), places = top.indices.to(Device{});
+  const float* values = best.data<float>();
+  const int32_t* tokens = places.data<int32_t>();
   for (detail::Beam& beam : beams) {
     const int64_t used = static_cast<int64_t>(beam.live().size()) * k;
     if (used > 0) beam.advance(values, tokens, k);
@@ -132,7 +133,7 @@ TopK top_of_log_p(const Tensor& log_p, int64_t k) {
 void advance(const Job& job, const std::vector<Text>& texts, std::vector<detail::Beam>& beams, const Tensor& rows) {
   const int64_t k = std::min(job.width + static_cast<int64_t>(job.ends.size()), job.limits.vocabulary);
   if (!detail::changes_logits(job.rules)) return take_top(beams, job.model.top(rows, k));
-  const Tensor logits = job.model.logits(rows);
+  const Tensor logits = job.model.logits(rows).to(Device{});
   if (job.rules_on == RulesOn::logits) {
     apply_rules(job, texts, beams, logits);
     return take_top(beams, top_k(logits, k));
@@ -144,7 +145,7 @@ void advance(const Job& job, const std::vector<Text>& texts, std::vector<detail:
 
 void advance(const Job& job, const std::vector<Text>& texts, std::vector<detail::Sampler>& samplers,
              const Tensor& hidden) {
-  const Tensor logits = job.model.logits(hidden);
+  const Tensor logits = job.model.logits(hidden).to(Device{});
   if (detail::changes_logits(job.rules)) apply_rules(job, texts, samplers, logits);
   std::vector<const float*> rows;
   const float* row = logits.data<float>();

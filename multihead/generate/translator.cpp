@@ -266,7 +266,7 @@ CrossAttention Translator::cross_attention(const std::string& text, const Hypoth
 
   Pass pass = Pass::inference(parts_->compute);
   CrossAttention out{parts_->tokens(source, written.ids)};
-  out.weights = model.looked_at(token_batch({source}), token_batch({input}), layer, pass);
+  out.weights = model.looked_at(token_batch({source}), token_batch({input}), layer, pass).to(Device{});
   return out;
 }
 

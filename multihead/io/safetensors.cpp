@@ -124,7 +124,8 @@ SafetensorsBytes serialise(const Safetensors& file) {
   out.head.resize(kLengthBytes);
   std::memcpy(out.head.data(), &length, kLengthBytes);
   out.head += json;
-  for (const SafetensorsEntry& entry : header.entries) out.dense.push_back(file.tensors.at(entry.name).contiguous());
+  for (const SafetensorsEntry& entry : header.entries)
+    out.dense.push_back(file.tensors.at(entry.name).contiguous().to(Device{}));
   const std::vector<std::span<const std::byte>> parts = out.parts();
   put_hash(out.head, std::span(parts).subspan(1));
   return out;

@@ -1,7 +1,9 @@
-// The contract of the limit loops: the most a rung can do, for measuring kernels against it.
+// The loops that measure the most a rung of the CPU can do: no kernels, as they are run on one thread and compute
+// nothing.
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace mh::kernels {
 
@@ -16,6 +18,22 @@ struct LimitArgs {
   const void* data = nullptr;
   int64_t bytes = 0;
   double* work = nullptr;  // out
+};
+
+struct Probe {
+  std::string_view name;
+  void (*run)(const LimitArgs&) = nullptr;
+
+  explicit operator bool() const { return run != nullptr; }
+};
+
+// One for each rung; each refines that of the rung below it.
+struct Probes {
+  Probe fma_peak{"fma_peak"};      // cpu/limits.inl: fma_loop
+  Probe plain_read{"plain_read"};  // cpu/limits.inl: read_loop
+  Probe pair_peak{"pair_peak"};    // cpu/limits_pairs.inl: pair_loop; only where bf16 is multiplied by pairs
+  Probe tile_peak{"tile_peak"};    // cpu/limits_amx.inl: tile_loop; only where there are tiles
+  Probe tile_probe{"tile_probe"};  // cpu/limits_amx.inl: tile_probe_loop
 };
 
 }  // namespace mh::kernels

@@ -1,4 +1,5 @@
-// Biases that depend on the distance alone, as one array over distances; and the way back for gradients.
+// The contract of biases that depend on the distance alone, as one array over distances; and the way back for
+// gradients.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +13,6 @@ struct Distances {
   int64_t min = 0, count = 0;
 };
 
-// relative[h · count + d - min] = -slopes[h] · |d|.    slopes f32 (H), any stride.
-void alibi_forward(const View& slopes, Distances distances, float* relative);
-// dslopes[h] = -Σ_d |d| · drelative[h][d]; overwritten.    dslopes f32 (H), any stride.
-void alibi_backward(const float* drelative, Distances distances, const View& dslopes);
-
 struct T5Buckets {
   int64_t count = 32;  // rows of the table; even where bidirectional
   bool bidirectional = true;
@@ -28,9 +24,23 @@ struct T5Buckets {
 // bucket 0; two: keys ahead (d < 0) have the upper half.
 int64_t t5_bucket(const T5Buckets& buckets, int64_t d);
 
-// relative[h · count + d - min] = table[bucket(d)][h].    table f32 (buckets, H), any strides.
-void t5_forward(const View& table, const T5Buckets& buckets, Distances distances, float* relative);
-// dtable[n][h] = Σ over d in bucket n of drelative[h][d]; overwritten.
-void t5_backward(const float* drelative, const T5Buckets& buckets, Distances distances, const View& dtable);
+// ALiBi, where there are slopes: relative[h · count + d - min] = -slopes[h] · |d|;
+// else T5:                       relative[h · count + d - min] = table[bucket(d)][h].
+struct RelativeBiasForwardArgs {
+  View slopes{};  // f32 (H), any stride, or null
+  View table{};   // f32 (buckets, H), any strides
+  T5Buckets buckets{};
+  Distances distances{};
+  float* relative = nullptr;
+};
+
+// ALiBi, where there are dslopes: dslopes[h] = -Σ_d |d| · drelative[h][d];
+// else T5:                        dtable[n][h] = Σ over d in bucket n of drelative[h][d]. Overwritten.
+struct RelativeBiasBackwardArgs {
+  const float* drelative = nullptr;
+  View dslopes{}, dtable{};  // as slopes and table
+  T5Buckets buckets{};
+  Distances distances{};
+};
 
 }  // namespace mh::kernels

@@ -1,8 +1,9 @@
-// Every kernel, one line each. A device is a filled table; an instruction set refines the table below it.
+// The table of kernels. A device is a filled table; an instruction set of the CPU refines the table below it.
 #pragma once
 
 #include <string_view>
 
+#include "multihead/base/device.h"
 #include "multihead/kernels/activation.h"
 #include "multihead/kernels/attention.h"
 #include "multihead/kernels/cross_entropy.h"
@@ -10,7 +11,6 @@
 #include "multihead/kernels/elementwise.h"
 #include "multihead/kernels/embedding.h"
 #include "multihead/kernels/gemm.h"
-#include "multihead/kernels/limits.h"
 #include "multihead/kernels/linear_top_k.h"
 #include "multihead/kernels/normalise.h"
 #include "multihead/kernels/recurrent.h"
@@ -21,65 +21,55 @@
 
 namespace mh::kernels {
 
+// Of kernels that no instruction set refines: who calls one includes its contract.
+struct CacheAppendArgs;
+struct ComposedBackwardArgs;
+struct ComposedForwardArgs;
+struct ComposedStatisticsArgs;
+struct ComposedWeightsArgs;
+struct LseChoiceArgs;
+struct MergeBackwardArgs;
+struct MergeForwardArgs;
+struct RelativeBiasBackwardArgs;
+struct RelativeBiasForwardArgs;
+struct RopeAnglesArgs;
+struct RowCopyArgs;
+struct TotalArgs;
+
 [[noreturn]] void missing(std::string_view name);
 
+// Every pointer in Args is memory of the queue's device; everything else goes by value.
 template <class Args>
 struct Kernel {
   std::string_view name;
-  void (*run)(const Args&) = nullptr;
+  void (*run)(const Args&, Queue&) = nullptr;
 
   explicit operator bool() const { return run != nullptr; }
-  void operator()(const Args& args) const {
+  void operator()(const Args& args, Queue& queue) const {
     if (!run) missing(name);
-    run(args);
+    run(args, queue);
   }
 };
 
 struct Table {
   std::string_view rung;
-  Kernel<AttentionForwardArgs> attention_forward{"attention_forward"};
-  Kernel<AttentionForwardArgs> attention_decode{"attention_decode"};  // few queries over many keys, split over keys
-  Kernel<AttentionBackwardArgs> attention_backward{"attention_backward"};
-  Kernel<AttentionWeightsArgs> attention_weights{"attention_weights"};
-  Kernel<AttentionMeanArgs> attention_mean{"attention_mean"};  // forward, with the mean of the weights over heads
-  Kernel<AttentionStatisticsArgs> attention_statistics{"attention_statistics"};
-  Kernel<GemmArgs> gemm{"gemm"};
-  Kernel<GemmPackArgs> gemm_pack{"gemm_pack"};
-  Kernel<NormaliseForwardArgs> normalise_forward{"normalise_forward"};
-  Kernel<NormaliseBackwardArgs> normalise_backward{"normalise_backward"};
-  Kernel<SoftmaxForwardArgs> softmax_forward{"softmax_forward"};
-  Kernel<SoftmaxBackwardArgs> softmax_backward{"softmax_backward"};
-  Kernel<LogSumExpArgs> log_sum_exp{"log_sum_exp"};
-  Kernel<TopKArgs> top_k{"top_k"};
-  Kernel<LinearTopKArgs> linear_top_k{"linear_top_k"};
-  Kernel<LinearTopKPackArgs> linear_top_k_pack{"linear_top_k_pack"};
-  Kernel<SparseLinearArgs> sparse_linear{"sparse_linear"};
-  Kernel<CrossEntropyForwardArgs> cross_entropy_forward{"cross_entropy_forward"};
-  Kernel<CrossEntropyBackwardArgs> cross_entropy_backward{"cross_entropy_backward"};
-  Kernel<EmbeddingForwardArgs> embedding_forward{"embedding_forward"};
-  Kernel<EmbeddingBackwardArgs> embedding_backward{"embedding_backward"};
-  Kernel<DropoutArgs> dropout{"dropout"};
-  Kernel<ActivationForwardArgs> activation_forward{"activation_forward"};
-  Kernel<ActivationBackwardArgs> activation_backward{"activation_backward"};
-  Kernel<GatedForwardArgs> gated_forward{"gated_forward"};
-  Kernel<GatedBackwardArgs> gated_backward{"gated_backward"};
-  Kernel<RopeArgs> rope{"rope"};
-  Kernel<RecurrentForwardArgs> recurrent_forward{"recurrent_forward"};
-  Kernel<RecurrentBackwardArgs> recurrent_backward{"recurrent_backward"};
-  Kernel<AdditiveForwardArgs> additive_forward{"additive_forward"};
-  Kernel<AdditiveBackwardArgs> additive_backward{"additive_backward"};
-  Kernel<UnaryArgs> unary{"unary"};
-  Kernel<BinaryArgs> binary{"binary"};
-  Kernel<ReduceArgs> reduce{"reduce"};
-  Kernel<AccumulateArgs> accumulate{"accumulate"};
-  Kernel<AdamwArgs> adamw{"adamw"};
-  Kernel<SumOfSquaresArgs> sum_of_squares{"sum_of_squares"};
-  Kernel<LerpArgs> lerp{"lerp"};
-  Kernel<LimitArgs> fma_peak{"fma_peak"};      // cpu/limits.inl: fma_loop
-  Kernel<LimitArgs> plain_read{"plain_read"};  // cpu/limits.inl: read_loop
-  Kernel<LimitArgs> pair_peak{"pair_peak"};    // cpu/limits_pairs.inl: pair_loop; only where bf16 is multiplied by pairs
-  Kernel<LimitArgs> tile_peak{"tile_peak"};    // cpu/limits_amx.inl: tile_loop; only where there are tiles
-  Kernel<LimitArgs> tile_probe{"tile_probe"};  // cpu/limits_amx.inl: tile_probe_loop
+#define MH_KERNEL(Args, kernel) Kernel<Args> kernel{#kernel};
+#include "multihead/kernels/list.inl"
+#undef MH_KERNEL
 };
+
+// Calls f.operator()<&Table::kernel>() for every kernel, in the order of the table.
+template <class F>
+void for_each_kernel(F&& f) {
+#define MH_KERNEL(Args, kernel) f.template operator()<&Table::kernel>();
+#include "multihead/kernels/list.inl"
+#undef MH_KERNEL
+}
+
+// The kernels in use on a device: of the CPU, those of the rung in use. Throws: unsupported where no table has been
+// given.
+const Table& kernels_of(Device device);
+// Takes a table into use for every device of a kind other than the CPU; the table must live on. Null: none any more.
+void use_table(Device::Kind kind, const Table* table);
 
 }  // namespace mh::kernels

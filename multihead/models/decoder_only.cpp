@@ -58,7 +58,7 @@ DecoderOnly::DecoderOnly(const DecoderOnlyConfig& config, std::shared_ptr<ParamS
       output_weight_(&embedding_),
       stack_(Params(*store_) / "decoder", causal_stack(config)) {
   if (config.positions == ModelPositions::sinusoidal)
-    sinusoids_ = sinusoidal_positions(config.max_length, config.width);
+    sinusoids_ = sinusoidal_positions(config.max_length, config.width).to(store_->options().device);
   if (config.positions == ModelPositions::learned)
     learned_positions_ = &store_->make("positions.weight", {config.max_length, config.width}, Init::normal(0.02));
   if (!config.tied)
@@ -98,7 +98,8 @@ TopK DecoderOnly::top_tokens(const Tensor& hidden, int64_t k) const {
 AttentionState DecoderOnly::begin(const TokenBatch& prompts, int64_t room, Pass& pass) const {
   check(prompts.at.longest <= config_.max_length, "begin: a prompt of {} tokens; expected at most {}",
         prompts.at.longest, config_.max_length);
-  AttentionState state({.sequences = prompts.at.count(), .room = room, .dtype = pass.compute()});
+  AttentionState state(
+      {.sequences = prompts.at.count(), .room = room, .dtype = pass.compute(), .device = store_->options().device});
   for (const EncoderLayer& layer : stack_.layers()) state.add_layer(layer.self_attn);
   if (prompts.at.rows > 0) stack_.begin(embed(prompts.ids, prompts.at.positions, pass), prompts.at, state, pass);
   return state;

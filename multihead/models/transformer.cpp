@@ -93,7 +93,7 @@ Transformer::Transformer(const TransformerConfig& config, std::shared_ptr<ParamS
       encoder_(Params(*store_) / "encoder", stack_of(config, false)),
       decoder_(Params(*store_) / "decoder", stack_of(config, true)) {
   if (config.positions == ModelPositions::sinusoidal)
-    sinusoids_ = sinusoidal_positions(config.max_length, config.width);
+    sinusoids_ = sinusoidal_positions(config.max_length, config.width).to(store_->options().device);
   if (config.positions == ModelPositions::learned)
     learned_positions_ = &store_->make("positions.weight", {config.max_length, config.width}, Init::normal(0.02));
   output_weight_ = &embedding_;
@@ -141,7 +141,8 @@ CrossEntropy Transformer::loss(const PairBatch& batch, Pass& pass, float smoothi
 }
 
 AttentionState Transformer::begin(const EncoderOutput& source, int64_t room, Pass& pass) const {
-  AttentionState state({.sequences = source.at.count(), .room = room, .dtype = pass.compute()});
+  AttentionState state(
+      {.sequences = source.at.count(), .room = room, .dtype = pass.compute(), .device = store_->options().device});
   for (const DecoderLayer& layer : decoder_.layers()) state.add_layer(layer.self_attn, layer.cross_attn, source);
   return state;
 }

@@ -53,7 +53,8 @@ void AttentionState::add_layer(const MultiHeadAttention& self) {
                                       .value_width = o.value_width,
                                       .capacity = options_.room,
                                       .dtype = options_.dtype,
-                                      .page = kPage});
+                                      .page = kPage,
+                                      .device = options_.device});
 }
 
 void AttentionState::add_layer(const MultiHeadAttention& self, const MultiHeadAttention& cross,

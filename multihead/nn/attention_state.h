@@ -23,6 +23,7 @@ class AttentionState {
     int64_t sequences = 0;
     int64_t room = 0;  // keys of all hypotheses together
     DType dtype = DType::f32;
+    Device device{};
   };
   explicit AttentionState(const Options& options);
 

@@ -77,7 +77,7 @@ MultiHeadAttention::MultiHeadAttention(const Params& at, const MultiHeadAttentio
   const auto* t5 = std::get_if<T5Buckets>(&o.positions);
   if (t5 != nullptr && !o.shared_table)
     relative_ = &at.make("relative_bias", {t5->buckets, o.heads}, Init::normal(0.02));
-  if (std::holds_alternative<Alibi>(o.positions)) slopes_ = alibi_slopes(o.heads);
+  if (std::holds_alternative<Alibi>(o.positions)) slopes_ = alibi_slopes(o.heads).to(at.store().options().device);
   if (const auto* d = std::get_if<Disentangled>(&o.positions); d != nullptr && !d->shared_projections) {
     if (d->content_to_position) position_k_.emplace(at / "pos_key_proj", o.model, o.heads * o.key_width);
     if (d->position_to_content) position_q_.emplace(at / "pos_query_proj", o.model, o.heads * o.key_width);

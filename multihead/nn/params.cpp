@@ -69,11 +69,11 @@ const Param& ParamStore::add(const std::string& name, const Tensor& value) {
 
 const Param& ParamStore::make(const std::string& name, const Shape& shape, const Init& init) {
   check_new(name, shape, init);
-  if (!from_file_) return add(name, parameter(fresh(name, shape, init, options_.seed)));
+  if (!from_file_) return add(name, parameter(fresh(name, shape, init, options_.seed).to(options_.device)));
   const Tensor& from = loaded(name, shape);
-  if (options_.in_place) return add(name, from.to(DType::f32).contiguous());
+  if (options_.in_place) return add(name, from.to(DType::f32).contiguous().to(options_.device));
   // A copy: what a file maps is not ours to write.
-  const Tensor value = empty(shape);
+  const Tensor value = empty(shape, DType::f32, options_.device);
   value.copy_from(from);
   return add(name, parameter(value));
 }
@@ -82,7 +82,7 @@ const Param& ParamStore::make_stored(const std::string& name, const Shape& shape
   if (!from_file_ || !options_.in_place) return make(name, shape, init);
   check_new(name, shape, init);
   const Tensor& from = loaded(name, shape);
-  return add(name, from.dtype() == DType::f64 ? from.to(DType::f32) : from);
+  return add(name, (from.dtype() == DType::f64 ? from.to(DType::f32) : from).to(options_.device));
 }
 
 int64_t ParamStore::count() const {

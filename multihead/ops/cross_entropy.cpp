@@ -2,9 +2,10 @@
 #include "multihead/ops/cross_entropy.h"
 
 #include "multihead/autograd/tape.h"
-#include "multihead/kernels/cpu/dispatch.h"
+#include "multihead/kernels/rows.h"
 #include "multihead/ops/cross_entropy_rows.h"
 #include "multihead/ops/rows.h"
+#include "multihead/ops/run.h"
 
 namespace mh {
 
@@ -15,8 +16,8 @@ int64_t counted_rows(std::string_view op, const Tensor& targets, int64_t classes
         options.smoothing);
   if (targets.dtype() != DType::i32)
     fail(ErrorKind::unsupported, "{}: targets has elements of type {}; expected i32", op, name(targets.dtype()));
-  const Tensor flat = dense(targets);
-  const int32_t* at = flat.data<int32_t>();
+  const Tensor flat = dense(targets).to(Device{});
+  const int32_t* at = flat.view().as<int32_t>();
   int64_t counted = 0;
   for (int64_t n = 0; n < flat.count(); ++n) {
     if (at[n] == options.ignore) continue;
@@ -28,9 +29,10 @@ int64_t counted_rows(std::string_view op, const Tensor& targets, int64_t classes
 }
 
 Tensor total(const Tensor& rows, double factor) {
-  double sum = 0;
-  for (int64_t n = 0; n < rows.count(); ++n) sum += static_cast<double>(rows.data<float>()[n]);
-  return full(Shape{}, sum * factor);
+  const Tensor y = empty_on(rows, Shape{});
+  run(&Table::total, {.x = rows.view().as<float>(), .count = rows.count(), .factor = factor, .y = y.view().as<float>()},
+      rows);
+  return y;
 }
 
 }  // namespace detail
@@ -53,36 +55,41 @@ CrossEntropy cross_entropy(const Tensor& logits, const Tensor& targets, const Cr
         logits.shape(), targets.shape());
   const int64_t counted = detail::counted_rows("cross_entropy", targets, logits.size(-1), options);
 
-  const Tensor rows = rows_of(logits), wanted = detail::dense(targets);
+  const Tensor rows = rows_of(logits), wanted = detail::dense(targets).to(logits.device());
   const Shape each{rows.size(0)};
-  const Tensor lse = empty(each), loss = empty(each), nll = empty(each);
+  const Tensor lse = empty_on(logits, each), loss = empty_on(logits, each), nll = empty_on(logits, each);
   if (counted == 0) {
-    return {.loss = record(
-                "cross_entropy", zeros(Shape{}), {logits},
-                [logits = logits.detach()](const Tensor&) { return Grads{zeros(logits.shape(), logits.dtype())}; }),
-            .nll = zeros(Shape{}),
+    return {.loss = record("cross_entropy", zeros_on(logits, Shape{}), {logits},
+                           [logits = logits.detach()](const Tensor&) {
+                             return Grads{zeros(logits.shape(), logits.dtype(), logits.device())};
+                           }),
+            .nll = zeros_on(logits, Shape{}),
             .counted = 0};
   }
-  kernels::cpu().cross_entropy_forward({.x = rows.view(),
-                                        .targets = wanted.data<int32_t>(),
-                                        .ignore = options.ignore,
-                                        .smoothing = options.smoothing,
-                                        .lse = lse.data<float>(),
-                                        .loss = loss.data<float>(),
-                                        .nll = nll.data<float>()});
+  run(&Table::cross_entropy_forward,
+      {.x = rows.view(),
+       .targets = wanted.view().as<int32_t>(),
+       .ignore = options.ignore,
+       .smoothing = options.smoothing,
+       .lse = lse.view().as<float>(),
+       .loss = loss.view().as<float>(),
+       .nll = nll.view().as<float>()},
+      logits);
 
   const double factor = factor_of(options, counted);
   const Tensor y = record("cross_entropy", detail::total(loss, factor), {logits},
                           [logits = logits.detach(), wanted, lse, options, factor](const Tensor& dy) {
-                            const Tensor dx = empty(logits.shape(), logits.dtype());
+                            const Tensor dx = empty_like(logits);
                             const Tensor from = rows_of(logits), to = rows_of(dx);
-                            kernels::cpu().cross_entropy_backward({.x = from.view(),
-                                                                   .dx = to.view(),
-                                                                   .targets = wanted.data<int32_t>(),
-                                                                   .ignore = options.ignore,
-                                                                   .smoothing = options.smoothing,
-                                                                   .lse = lse.data<float>(),
-                                                                   .scale = static_cast<float>(dy.item({}) * factor)});
+                            run(&Table::cross_entropy_backward,
+                                {.x = from.view(),
+                                 .dx = to.view(),
+                                 .targets = wanted.view().as<int32_t>(),
+                                 .ignore = options.ignore,
+                                 .smoothing = options.smoothing,
+                                 .lse = lse.view().as<float>(),
+                                 .scale = static_cast<float>(dy.to(Device{}).item({}) * factor)},
+                                logits);
                             return Grads{dx};
                           });
   return {.loss = y, .nll = detail::total(nll, 1), .counted = counted};

@@ -21,7 +21,7 @@ struct CrossEntropy {
   int64_t counted = 0;  // how many do
 };
 
-// logits (…, V) f32, bf16 or f16; targets (…) i32, each in [0, V) or `ignore`.
+// logits (…, V) f32, bf16 or f16; targets (…) i32, each in [0, V) or `ignore`, on the device of logits or on the CPU.
 //   loss of a row = (1 - smoothing) · -log p[target] + smoothing · mean over classes of -log p,   p = softmax(logits)
 // Where no row counts, loss and gradient are 0. Ignored rows do not count whatever their logits hold.
 // Gradient: of logits, (p - (1 - smoothing) · onehot - smoothing / V) · dloss / n; saves logits and one number a row.

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "multihead/autograd/tape.h"
-#include "multihead/kernels/cpu/dispatch.h"
 #include "multihead/ops/dropout_run.h"
 #include "multihead/ops/rows.h"
+#include "multihead/ops/run.h"
 
 namespace mh {
 
@@ -20,18 +20,20 @@ uint32_t threshold_of(std::string_view op, float p) {
 // y = residual + dropout(x), all contiguous; an empty residual counts as 0.
 void run_into(const Tensor& y, const Tensor& x, const Tensor& residual, uint32_t threshold, uint64_t seed) {
   if (y.count() == 0) return;
-  kernels::cpu().dropout({.x = x.view().data,
-                          .x_type = x.dtype(),
-                          .residual = residual ? residual.view().data : nullptr,
-                          .y = y.view().data,
-                          .y_type = y.dtype(),
-                          .count = y.count(),
-                          .threshold = threshold,
-                          .seed = seed});
+  run(&Table::dropout,
+      {.x = x.view().data,
+       .x_type = x.dtype(),
+       .residual = residual ? residual.view().data : nullptr,
+       .y = y.view().data,
+       .y_type = y.dtype(),
+       .count = y.count(),
+       .threshold = threshold,
+       .seed = seed},
+      y);
 }
 
-Tensor run(const Tensor& x, const Tensor& residual, DType result, uint32_t threshold, uint64_t seed) {
-  const Tensor y = empty(x.shape(), result);
+Tensor dropped(const Tensor& x, const Tensor& residual, DType result, uint32_t threshold, uint64_t seed) {
+  const Tensor y = empty(x.shape(), result, x.device());
   run_into(y, detail::dense(x), residual ? detail::dense(residual) : Tensor(), threshold, seed);
   return y;
 }
@@ -54,10 +56,10 @@ Tensor dropout(const Tensor& x, const DropoutOptions& options) {
   const uint32_t threshold = threshold_of("dropout", options.p);
   if (threshold == 0) return x;
 
-  const Tensor y = run(x, {}, x.dtype(), threshold, options.seed);
+  const Tensor y = dropped(x, {}, x.dtype(), threshold, options.seed);
 
   return record("dropout", y, {x}, [type = x.dtype(), threshold, seed = options.seed](const Tensor& dy) {
-    return Grads{run(dy, {}, type, threshold, seed)};
+    return Grads{dropped(dy, {}, type, threshold, seed)};
   });
 }
 
@@ -67,13 +69,14 @@ Tensor dropout_add(const Tensor& x, const Tensor& residual, const DropoutOptions
   detail::check_types("dropout_add", x.dtype(), residual.dtype());
   check(x.shape() == residual.shape(), "dropout_add: x and residual differ in shape; x is {}, residual is {}",
         x.shape(), residual.shape());
+  detail::check_devices("dropout_add", {&x, &residual});
   const uint32_t threshold = threshold_of("dropout_add", options.p);
 
-  const Tensor y = run(x, residual, residual.dtype(), threshold, options.seed);
+  const Tensor y = dropped(x, residual, residual.dtype(), threshold, options.seed);
 
   return record("dropout_add", y, {x, residual}, [type = x.dtype(), threshold, seed = options.seed](const Tensor& dy) {
     if (threshold == 0) return Grads{dy.to(type), dy};
-    return Grads{run(dy, {}, type, threshold, seed), dy};
+    return Grads{dropped(dy, {}, type, threshold, seed), dy};
   });
 }
 

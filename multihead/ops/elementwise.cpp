@@ -4,6 +4,7 @@
 #include "multihead/autograd/tape.h"
 #include "multihead/ops/elementwise_run.h"
 #include "multihead/ops/rows.h"
+#include "multihead/ops/run.h"
 
 namespace mh {
 
@@ -20,6 +21,7 @@ void check_pair(const char* op, const Tensor& a, const Tensor& b) {
   detail::check_float(op, "b", b);
   check(a.dtype() == b.dtype(), "{}: a is {} and b is {}; expected one type for both (ops/elementwise.h has cast)", op,
         name(a.dtype()), name(b.dtype()));
+  detail::check_devices(op, {&a, &b});
   const Shape shape = detail::broadcast_shape(a.shape(), b.shape());
   for (int axis = 0; axis < shape.rank(); ++axis)
     check(shape[axis] >= 0,

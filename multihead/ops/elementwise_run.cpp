@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "multihead/kernels/cpu/dispatch.h"
 #include "multihead/ops/rows.h"
+#include "multihead/ops/run.h"
 
 namespace mh::detail {
 
@@ -38,26 +38,28 @@ View along_last(const Tensor& x) {
 
 Tensor run_binary(kernels::Binary kind, const Tensor& a, const Tensor& b, float factor) {
   const Shape shape = broadcast_shape(a.shape(), b.shape());
-  const Tensor y = empty(shape, a.dtype());
+  const Tensor y = empty_on(a, shape, a.dtype());
   if (y.count() == 0) return y;
   const bool flat = a.shape() == shape && b.shape() == shape && a.is_contiguous() && b.is_contiguous();
   const Shape all{y.count()};
   const Tensor x = flat ? a.detach().reshape(all) : repeated(a, shape);
   const Tensor z = flat ? b.detach().reshape(all) : repeated(b, shape);
   const Tensor to = flat ? y.reshape(all) : y;
-  kernels::cpu().binary({.kind = kind, .a = along_last(x), .b = along_last(z), .y = to.view(), .factor = factor});
+  run(&Table::binary, {.kind = kind, .a = along_last(x), .b = along_last(z), .y = to.view(), .factor = factor}, y);
   return y;
 }
 
 Tensor run_unary(kernels::Unary kind, const Tensor& x, DType type, float factor) {
-  const Tensor y = empty(x.shape(), type), from = dense(x);
-  kernels::cpu().unary({.kind = kind,
-                        .x = from.view().data,
-                        .x_type = x.dtype(),
-                        .y = y.view().data,
-                        .y_type = type,
-                        .count = y.count(),
-                        .factor = factor});
+  const Tensor y = empty(x.shape(), type, x.device()), from = dense(x);
+  run(&Table::unary,
+      {.kind = kind,
+       .x = from.view().data,
+       .x_type = x.dtype(),
+       .y = y.view().data,
+       .y_type = type,
+       .count = y.count(),
+       .factor = factor},
+      y);
   return y;
 }
 
@@ -73,15 +75,17 @@ Tensor run_reduce(const Tensor& x, const std::vector<bool>& over, bool max) {
       shape[axis] = 1;
     }
     for (int before = 0; before <= axis; ++before) outer *= shape[before];
-    const Tensor to = empty(shape);
+    const Tensor to = empty_on(x, shape);
     if (to.count() > 0)
-      kernels::cpu().reduce({.x = from.view().data,
-                             .x_type = from.dtype(),
-                             .outer = outer,
-                             .middle = middle,
-                             .inner = inner,
-                             .y = to.data<float>(),
-                             .max = max});
+      run(&Table::reduce,
+          {.x = from.view().data,
+           .x_type = from.dtype(),
+           .outer = outer,
+           .middle = middle,
+           .inner = inner,
+           .y = to.view().as<float>(),
+           .max = max},
+          to);
     from = to;
   }
   return from.to(DType::f32);

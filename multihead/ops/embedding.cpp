@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "multihead/autograd/tape.h"
-#include "multihead/kernels/cpu/dispatch.h"
 #include "multihead/ops/rows.h"
+#include "multihead/ops/run.h"
 
 namespace mh {
 
@@ -24,19 +24,21 @@ void check_table(const char* what, const Tensor& table) {
 Tensor positions_of(const Tensor& ids, const EmbeddingOptions& options) {
   if (options.position_ids) return dense(options.position_ids.broadcast_to(ids.shape()));
   check(ids.rank() >= 1, "embedding: ids is a scalar and has no positions; expected position_ids");
-  const Tensor along = empty(Shape{ids.size(-1)}, DType::i32);
-  std::iota(along.data<int32_t>(), along.data<int32_t>() + along.count(), 0);
-  return along.broadcast_to(ids.shape()).contiguous();
+  std::vector<int32_t> along(static_cast<size_t>(ids.size(-1)));
+  std::iota(along.begin(), along.end(), 0);
+  return tensor(along, Shape{ids.size(-1)}, ids.device()).broadcast_to(ids.shape()).contiguous();
 }
 
 // Rows of dy given back to the rows they came from, in the type of the table; added to `gathered` where there is one.
 Tensor scatter(const Tensor& dy, const Tensor& ids, const Tensor& table, float scale, const Tensor& gathered = {}) {
-  const Tensor dtable = gathered ? gathered : empty(table.shape()), rows = rows_of(dy);
-  kernels::cpu().embedding_backward({.dy = rows.view(),
-                                     .ids = ids.data<int32_t>(),
-                                     .scale = scale,
-                                     .dtable = dtable.view(),
-                                     .add = static_cast<bool>(gathered)});
+  const Tensor dtable = gathered ? gathered : empty_on(table, table.shape()), rows = rows_of(dy);
+  run(&Table::embedding_backward,
+      {.dy = rows.view(),
+       .ids = ids.view().as<int32_t>(),
+       .scale = scale,
+       .dtable = dtable.view(),
+       .add = static_cast<bool>(gathered)},
+      dy);
   return dtable.to(table.dtype());
 }
 
@@ -48,6 +50,7 @@ Tensor embedding(const Tensor& table, const Tensor& ids, const EmbeddingOptions&
   detail::check_types("embedding", table.dtype(), result);
   detail::check_indices("embedding", "ids", ids, table.size(0));
   const Tensor& positions = options.positions;
+  detail::check_devices("embedding", {&table, &positions});
   Tensor places;
   if (positions) {
     check_table("positions", positions);
@@ -56,6 +59,7 @@ Tensor embedding(const Tensor& table, const Tensor& ids, const EmbeddingOptions&
           positions.shape(), name(positions.dtype()));
     places = positions_of(ids, options);
     detail::check_indices("embedding", "position_ids", places, positions.size(0));
+    places = places.to(table.device());
   }
 
   Shape shape = ids.shape();
@@ -64,15 +68,17 @@ Tensor embedding(const Tensor& table, const Tensor& ids, const EmbeddingOptions&
   std::vector<int64_t> sizes;
   for (int axis = 0; axis < shape.rank(); ++axis) sizes.push_back(shape[axis]);
   sizes.push_back(table.size(1));
-  const Tensor y = empty(Shape(sizes), result), numbers = dense(ids);
+  const Tensor y = empty_on(table, Shape(sizes), result), numbers = dense(ids).to(table.device());
   if (y.count() > 0) {
     const Tensor from = rows_of(table), to = rows_of(y), added = positions ? rows_of(positions) : Tensor();
-    kernels::cpu().embedding_forward({.table = from.view(),
-                                      .ids = numbers.data<int32_t>(),
-                                      .scale = options.scale,
-                                      .positions = added ? added.view() : View{},
-                                      .position_ids = added ? places.data<int32_t>() : nullptr,
-                                      .y = to.view()});
+    run(&Table::embedding_forward,
+        {.table = from.view(),
+         .ids = numbers.view().as<int32_t>(),
+         .scale = options.scale,
+         .positions = added ? added.view() : View{},
+         .position_ids = added ? places.view().as<int32_t>() : nullptr,
+         .y = to.view()},
+        table);
   }
 
   return record_adding("embedding", y, {table, positions},

@@ -14,6 +14,7 @@ struct EmbeddingOptions {
   std::optional<DType> result{};  // the type of the table where not given; f32 and bf16 mix
 };
 
+// ids and position_ids lie on the table's device or on the CPU.
 // y[…] = scale · table[ids[…]] + positions[position_ids[…]], table (V, C), ids i32 of any shape, y (…, C).
 // Gradient: of table and positions, dense; tokens are added in ascending order, so that the bits depend on sizes alone.
 // Throws: invalid_argument where a number is outside its table, before anything is read, or the shapes do not fit;

@@ -2,8 +2,8 @@
 #include "multihead/ops/layer_norm.h"
 
 #include "multihead/autograd/tape.h"
-#include "multihead/kernels/cpu/dispatch.h"
 #include "multihead/ops/rows.h"
+#include "multihead/ops/run.h"
 
 namespace mh {
 
@@ -11,7 +11,7 @@ namespace {
 
 using detail::rows_of;
 
-float* floats(const Tensor& x) { return x ? x.data<float>() : nullptr; }
+float* floats(const Tensor& x) { return x ? x.view().as<float>() : nullptr; }
 
 struct Norm {
   std::string_view op;
@@ -26,20 +26,23 @@ struct SavedNorm {
 
 Grads norm_backward(const SavedNorm& saved, const Tensor& dy, const Tensor& gathered) {
   const Tensor x = rows_of(saved.x), d = rows_of(dy);
-  const Tensor dx = gathered ? gathered : empty(saved.x.shape(), saved.x.dtype());
+  const Tensor dx = gathered ? gathered : empty_like(saved.x);
   const Shape width{x.size(1)};
-  const Tensor dgamma = saved.gamma ? zeros(width) : Tensor(), dbeta = saved.wants_dbeta ? zeros(width) : Tensor();
+  const Tensor dgamma = saved.gamma ? zeros_on(x, width) : Tensor(),
+               dbeta = saved.wants_dbeta ? zeros_on(x, width) : Tensor();
   if (x.count() > 0) {
     const Tensor dx_rows = rows_of(dx);
-    kernels::cpu().normalise_backward({.x = x.view(),
-                                       .dy = d.view(),
-                                       .dx = dx_rows.view(),
-                                       .add = static_cast<bool>(gathered),
-                                       .gamma = floats(saved.gamma),
-                                       .mean = floats(saved.mean),
-                                       .rstd = floats(saved.rstd),
-                                       .dgamma = floats(dgamma),
-                                       .dbeta = floats(dbeta)});
+    run(&Table::normalise_backward,
+        {.x = x.view(),
+         .dy = d.view(),
+         .dx = dx_rows.view(),
+         .add = static_cast<bool>(gathered),
+         .gamma = floats(saved.gamma),
+         .mean = floats(saved.mean),
+         .rstd = floats(saved.rstd),
+         .dgamma = floats(dgamma),
+         .dbeta = floats(dbeta)},
+        saved.x);
   }
   return {dx, dgamma, dbeta};
 }
@@ -52,20 +55,24 @@ Tensor normalise(const Norm& norm, const Tensor& x, const Tensor& gamma, const T
   detail::check_types(norm.op, x.dtype(), result);
   detail::check_parameter(norm.op, "gamma", gamma, x);
   detail::check_parameter(norm.op, "beta", beta, x);
+  detail::check_devices(norm.op, {&x, &gamma, &beta});
   check(options.eps >= 0, "{}: eps is {}; expected 0 or more", norm.op, options.eps);
 
-  const Tensor rows = rows_of(x), y = empty(x.shape(), result);
+  const Tensor rows = rows_of(x), y = empty(x.shape(), result, x.device());
   const Tensor scale = gamma ? detail::dense(gamma) : Tensor(), shift = beta ? detail::dense(beta) : Tensor();
-  const Tensor mean = norm.centred ? empty(Shape{rows.size(0)}) : Tensor(), rstd = empty(Shape{rows.size(0)});
+  const Tensor mean = norm.centred ? empty_on(x, Shape{rows.size(0)}) : Tensor(),
+               rstd = empty_on(x, Shape{rows.size(0)});
   if (x.count() > 0) {
     const Tensor y_rows = rows_of(y);
-    kernels::cpu().normalise_forward({.x = rows.view(),
-                                      .y = y_rows.view(),
-                                      .gamma = floats(scale),
-                                      .beta = floats(shift),
-                                      .mean = floats(mean),
-                                      .rstd = floats(rstd),
-                                      .eps = options.eps});
+    run(&Table::normalise_forward,
+        {.x = rows.view(),
+         .y = y_rows.view(),
+         .gamma = floats(scale),
+         .beta = floats(shift),
+         .mean = floats(mean),
+         .rstd = floats(rstd),
+         .eps = options.eps},
+        x);
   }
 
   const SavedNorm saved{x.detach(), scale, mean, rstd, static_cast<bool>(beta)};

@@ -1,13 +1,11 @@
 // linear_cross_entropy: logits, loss and both gradients a chunk of rows at a time.
-#include <cstring>
-
 #include "multihead/autograd/tape.h"
-#include "multihead/base/parallel.h"
-#include "multihead/kernels/cpu/dispatch.h"
+#include "multihead/kernels/rows.h"
 #include "multihead/ops/cross_entropy.h"
 #include "multihead/ops/cross_entropy_rows.h"
 #include "multihead/ops/elementwise_run.h"
 #include "multihead/ops/rows.h"
+#include "multihead/ops/run.h"
 
 namespace mh {
 
@@ -27,9 +25,9 @@ struct PackedMatrix {
 
   explicit PackedMatrix(const Tensor& w) : k(w.size(0)), n(w.size(1)) {
     int64_t bytes = 0;
-    kernels::cpu().gemm_pack({.w = w.view(), .bytes = &bytes});
-    words = empty(Shape{bytes}, DType::u8);
-    kernels::cpu().gemm_pack({.w = w.view(), .packed = words.view().data});
+    run(&Table::gemm_pack, {.w = w.view(), .bytes = &bytes}, w);
+    words = empty_on(w, Shape{bytes}, DType::u8);
+    run(&Table::gemm_pack, {.w = w.view(), .packed = words.view().data}, w);
   }
 
   // y = scale · a · w.
@@ -41,7 +39,7 @@ struct PackedMatrix {
     args.k = k;
     args.y = y.view();
     args.scale = scale;
-    kernels::cpu().gemm(args);
+    run(&Table::gemm, args, a);
   }
 };
 
@@ -49,32 +47,26 @@ struct PackedMatrix {
 struct Call {
   Tensor x, w;  // (N, C) and (V, C) of one type
   CrossEntropyOptions options;
-  std::vector<int64_t> rows{};     // those that count
-  std::vector<int32_t> targets{};  // theirs
-  float factor = 1;                // of each row's loss in the result
-  Tensor dx{}, dw{};               // where wanted; dw is f32
-  Tensor loss{}, nll{};            // one for each row that counts
+  std::vector<int64_t> rows{};        // those that count
+  std::vector<int32_t> targets{};     // theirs
+  const int64_t* row_list = nullptr;  // the same, on the device of x
+  const int32_t* target_list = nullptr;
+  std::vector<Tensor> held{};  // memory of these two, where it is not theirs
+  float factor = 1;            // of each row's loss in the result
+  Tensor dx{}, dw{};           // where wanted; dw is f32
+  Tensor loss{}, nll{};        // one for each row that counts
 };
 
 // Rows `from` … of x that count, side by side.
 Tensor taken(const Call& call, int64_t from, int64_t count) {
-  const int64_t width = call.x.size(1);
-  const auto bytes = static_cast<size_t>(width * size_of(call.x.dtype()));
-  const Tensor out = empty(Shape{count, width}, call.x.dtype());
-  for (int64_t n = 0; n < count; ++n) {
-    const Tensor row = call.x.select(0, call.rows[static_cast<size_t>(from + n)]);
-    std::memcpy(static_cast<char*>(out.view().data) + static_cast<size_t>(n) * bytes, row.view().data, bytes);
-  }
+  const Tensor out = empty_on(call.x, Shape{count, call.x.size(1)}, call.x.dtype());
+  run(&Table::take_rows, {.x = call.x.view(), .y = out.view(), .rows = call.row_list + from, .count = count}, out);
   return out;
 }
 
 void put_back(const Call& call, const Tensor& part, int64_t from) {
-  const auto bytes = static_cast<size_t>(part.size(1) * size_of(part.dtype()));
-  char* to = static_cast<char*>(call.dx.view().data);
-  const char* at = static_cast<const char*>(part.view().data);
-  for (int64_t n = 0; n < part.size(0); ++n)
-    std::memcpy(to + static_cast<size_t>(call.rows[static_cast<size_t>(from + n)]) * bytes,
-                at + static_cast<size_t>(n) * bytes, bytes);
+  run(&Table::put_rows, {.x = part.view(), .y = call.dx.view(), .rows = call.row_list + from, .count = part.size(0)},
+      part);
 }
 
 // dw += factor · dlogitsᵀ · x.
@@ -88,7 +80,7 @@ void add_weights(const Call& call, const Tensor& dlogits, const Tensor& x, bool 
   args.y = call.dw.view();
   if (!first) args.residual = call.dw.view();
   args.scale = call.factor;
-  kernels::cpu().gemm(args);
+  run(&Table::gemm, args, x);
 }
 
 void run_chunks(const Call& call) {
@@ -96,22 +88,24 @@ void run_chunks(const Call& call) {
   const int64_t classes = call.w.size(0), width = call.w.size(1), most = std::min(kChunk, counted);
   const PackedMatrix forward(call.w.transpose(0, 1));
   const PackedMatrix backward = call.dx ? PackedMatrix(call.w) : forward;
-  const Tensor logits = empty(Shape{most, classes});
-  const Tensor dlogits = call.w.dtype() == DType::f32 ? logits : empty(Shape{most, classes}, call.w.dtype());
-  const Tensor lse = empty(Shape{most}), part = empty(Shape{most, width}, call.x.dtype());
+  const Tensor logits = empty_on(call.x, Shape{most, classes});
+  const Tensor dlogits = call.w.dtype() == DType::f32 ? logits : empty_on(call.x, Shape{most, classes}, call.w.dtype());
+  const Tensor lse = empty_on(call.x, Shape{most}), part = empty_on(call.x, Shape{most, width}, call.x.dtype());
   for (int64_t from = 0; from < counted; from += kChunk) {
     const int64_t count = std::min(kChunk, counted - from);
     const Tensor x = taken(call, from, count), z = logits.slice(0, 0, count), dz = dlogits.slice(0, 0, count);
     forward.multiply(x, z, 1);
     const bool wanted = call.dx || call.dw;
-    kernels::cpu().cross_entropy_forward({.x = z.view(),
-                                          .targets = call.targets.data() + from,
-                                          .ignore = call.options.ignore,
-                                          .smoothing = call.options.smoothing,
-                                          .lse = lse.data<float>(),
-                                          .loss = call.loss.data<float>() + from,
-                                          .nll = call.nll.data<float>() + from,
-                                          .dx = wanted ? dz.view() : View{}});
+    run(&Table::cross_entropy_forward,
+        {.x = z.view(),
+         .targets = call.target_list + from,
+         .ignore = call.options.ignore,
+         .smoothing = call.options.smoothing,
+         .lse = lse.view().as<float>(),
+         .loss = call.loss.view().as<float>() + from,
+         .nll = call.nll.view().as<float>() + from,
+         .dx = wanted ? dz.view() : View{}},
+        call.x);
     if (!wanted) continue;
     if (call.dx) {
       const Tensor d = part.slice(0, 0, count);
@@ -135,6 +129,7 @@ void check_call(const Tensor& x, const Tensor& w, const Tensor& targets) {
   check(targets.rank() == x.rank() - 1 && targets.count() == rows_of(x).size(0),
         "{}: targets does not fit x; expected one for each row; x is {}, targets is {}", op, x.shape(),
         targets.shape());
+  detail::check_devices(op, {&x, &w});
 }
 
 Call plan(const Tensor& x, const Tensor& w, const Tensor& targets, const CrossEntropyOptions& options) {
@@ -142,18 +137,21 @@ Call plan(const Tensor& x, const Tensor& w, const Tensor& targets, const CrossEn
   const int64_t counted = detail::counted_rows("linear_cross_entropy", targets, w.size(0), options);
   Call call{.x = rows_of(x), .w = detail::dense(w), .options = options};
   if (call.w.dtype() != x.dtype()) call.w = detail::run_unary(kernels::Unary::copy, call.w, x.dtype());
-  const Tensor wanted = detail::dense(targets);
+  const Tensor wanted = detail::dense(targets).to(Device{});
   for (int64_t n = 0; n < wanted.count(); ++n) {
     if (wanted.data<int32_t>()[n] == options.ignore) continue;
     call.rows.push_back(n);
     call.targets.push_back(wanted.data<int32_t>()[n]);
   }
+  call.row_list = detail::placed(call.rows, x.device(), call.held);
+  call.target_list = detail::placed(call.targets, x.device(), call.held);
   if (options.reduction == Reduction::mean && counted > 0) call.factor = 1.0f / static_cast<float>(counted);
-  call.loss = empty(Shape{counted});
-  call.nll = empty(Shape{counted});
+  call.loss = empty_on(x, Shape{counted});
+  call.nll = empty_on(x, Shape{counted});
   if (!recording({x, w})) return call;
   const auto gradient = [&](const Tensor& like, DType type) {
-    return counted < call.x.size(0) || counted == 0 ? zeros(like.shape(), type) : empty(like.shape(), type);
+    return counted < call.x.size(0) || counted == 0 ? zeros(like.shape(), type, like.device())
+                                                    : empty(like.shape(), type, like.device());
   };
   if (x.trace() != 0) call.dx = gradient(call.x, x.dtype());
   if (w.trace() != 0) call.dw = gradient(w, DType::f32);
@@ -176,7 +174,7 @@ CrossEntropy linear_cross_entropy(const Tensor& x, const Tensor& w, const Tensor
   const Tensor dx = call.dx ? call.dx.reshape(x.shape()) : Tensor(), dw = call.dw ? call.dw.to(w.dtype()) : Tensor();
   return {.loss = record("linear_cross_entropy", loss, {x, w},
                          [dx, dw](const Tensor& dy) {
-                           const double by = dy.item({});
+                           const double by = dy.to(Device{}).item({});
                            return Grads{scaled(dx, by), scaled(dw, by)};
                          }),
           .nll = detail::total(call.nll, 1),

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "multihead/autograd/tape.h"
-#include "multihead/kernels/cpu/dispatch.h"
 #include "multihead/ops/matmul.h"
+#include "multihead/ops/run.h"
 
 namespace mh {
 
@@ -15,7 +15,8 @@ namespace {
 // Sums of products of more 16-bit integers than this could pass 31 bits.
 constexpr int64_t kMostDepth = 16384;
 
-bool all_finite(const Tensor& w) {
+bool all_finite(const Tensor& weights) {
+  const Tensor w = weights.to(Device{});
   const float* data = w.data<float>();
   for (int64_t n = 0; n < w.count(); ++n) {
     if (!std::isfinite(data[n])) return false;
@@ -34,12 +35,11 @@ TopKWeights prepack_top_k(const Tensor& w) {
   TopKWeights packed;
   packed.w_ = w.detach().contiguous();
   if (w.size(1) > kMostDepth || !all_finite(packed.w_)) return packed;
-  const kernels::Table& table = kernels::cpu();
   int64_t bytes = 0;
-  table.linear_top_k_pack({.w = packed.w_.view(), .bytes = &bytes});
-  packed.words_ = empty(Shape{bytes}, DType::u8);
-  packed.rung_ = table.rung;
-  table.linear_top_k_pack({.w = packed.w_.view(), .packed = packed.words_.view().data});
+  run(&Table::linear_top_k_pack, {.w = packed.w_.view(), .bytes = &bytes}, w);
+  packed.words_ = empty_on(w, Shape{bytes}, DType::u8);
+  packed.rung_ = kernels::kernels_of(w.device()).rung;
+  run(&Table::linear_top_k_pack, {.w = packed.w_.view(), .packed = packed.words_.view().data}, w);
   return packed;
 }
 
@@ -57,18 +57,21 @@ TopK linear_top_k(const Tensor& x, const TopKWeights& w, int64_t k) {
   }
   const int64_t most = std::min(plain.size(0), kernels::kMostTop);
   check(k >= 1 && k <= most, "linear_top_k: k is {}; expected 1 to {}; w is {}", k, most, plain.shape());
-  const kernels::Table& table = kernels::cpu();
-  check(w.rung_ == table.rung, "linear_top_k: w was packed on the rung {}; expected {}, the one in use; w is {}",
-        w.rung_, table.rung, plain.shape());
+  detail::check_devices("linear_top_k", {&x, &plain});
+  const std::string_view rung = kernels::kernels_of(x.device()).rung;
+  check(w.rung_ == rung, "linear_top_k: w was packed on the rung {}; expected {}, the one in use; w is {}", w.rung_,
+        rung, plain.shape());
 
-  const TopK out{empty({x.size(0), k}), empty({x.size(0), k}, DType::i32)};
+  const TopK out{empty_on(x, {x.size(0), k}), empty_on(x, {x.size(0), k}, DType::i32)};
   const Tensor rows = x.stride(1) == 1 ? x : x.contiguous();
-  table.linear_top_k({.x = rows.view(),
-                      .w = plain.view(),
-                      .packed = w.words_.view().data,
-                      .k = k,
-                      .values = out.values.data<float>(),
-                      .indices = out.indices.data<int32_t>()});
+  run(&Table::linear_top_k,
+      {.x = rows.view(),
+       .w = plain.view(),
+       .packed = w.words_.view().data,
+       .k = k,
+       .values = out.values.view().as<float>(),
+       .indices = out.indices.view().as<int32_t>()},
+      x);
   return {refuse_gradient("linear_top_k", out.values, {x}), out.indices};
 }
 

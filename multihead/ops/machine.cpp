@@ -68,7 +68,7 @@ std::vector<RungInfo> machine_rungs() {
   return out;
 }
 
-std::string_view rung_name() { return kernels::cpu().rung; }
+std::string_view rung_name() { return kernels::kernels_of(Device{}).rung; }
 
 void use_rung(std::string_view name) {
   const auto rung = kernels::rung_named(name);

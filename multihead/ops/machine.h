@@ -22,6 +22,10 @@ std::string_view rung_name();
 // Throws: invalid_argument where there is no such rung, or the machine cannot run it.
 void use_rung(std::string_view name);
 
+// Whether ops read the numbers in tensors of other devices than the CPU to check them, which waits for the device:
+// targets, ids of tokens, positions. Off at first; those of the CPU are always checked.
+void check_contents_everywhere(bool on);
+
 struct CacheInfo {
   int level = 0;
   std::string type;  // Data, Instruction, Unified

@@ -2,10 +2,10 @@
 #include "multihead/ops/matmul.h"
 
 #include "multihead/autograd/tape.h"
-#include "multihead/kernels/cpu/dispatch.h"
 #include "multihead/ops/activation_run.h"
 #include "multihead/ops/elementwise_run.h"
 #include "multihead/ops/rows.h"
+#include "multihead/ops/run.h"
 
 namespace mh {
 
@@ -83,7 +83,7 @@ void multiply(const Tensor& y, const Tensor& a, const Weights& w, const MatmulOp
   if (gate) args.gate = gate.view();
   args.scale = options.scale;
   args.activation = detail::kernel_activation("matmul", options.activation);
-  kernels::cpu().gemm(args);
+  run(&Table::gemm, args, a);
 }
 
 // Gradients of a, w, bias and residual. What went into the activation is computed once more: only those who ask for the
@@ -116,17 +116,16 @@ PackedWeights prepack(const Tensor& w) {
   check_type("prepack", "w", w.dtype());
   refuse_traced("prepack", {w});
 
-  const kernels::Table& table = kernels::cpu();
   int64_t bytes = 0;
-  table.gemm_pack({.w = w.view(), .bytes = &bytes});
+  run(&Table::gemm_pack, {.w = w.view(), .bytes = &bytes}, w);
 
   PackedWeights packed;
-  packed.words_ = empty(Shape{bytes}, DType::u8);
-  packed.rung_ = table.rung;
+  packed.words_ = empty_on(w, Shape{bytes}, DType::u8);
+  packed.rung_ = kernels::kernels_of(w.device()).rung;
   packed.dtype_ = w.dtype();
   packed.k_ = w.size(0);
   packed.n_ = w.size(1);
-  if (bytes > 0) table.gemm_pack({.w = w.view(), .packed = packed.words_.view().data});
+  if (bytes > 0) run(&Table::gemm_pack, {.w = w.view(), .packed = packed.words_.view().data}, w);
   return packed;
 }
 
@@ -134,8 +133,9 @@ Tensor matmul(const Tensor& a, const Tensor& w, const MatmulOptions& options) {
   const Weights weights = plain_weights(w);
   const DType result = options.result.value_or(a.dtype());
   check_call(a, weights, options, result);
+  detail::check_devices("matmul", {&a, &w, &options.bias, &options.residual, &options.gate});
 
-  const Tensor y = empty(result_shape(a, weights.n), result);
+  const Tensor y = empty_on(a, result_shape(a, weights.n), result);
   multiply(y, a, weights, options, {.w = w.view()});
 
   if (!recording({a, w, options.bias, options.residual})) return y;
@@ -150,11 +150,12 @@ Tensor matmul(const Tensor& a, const PackedWeights& w, const MatmulOptions& opti
   const Weights weights{w.dtype_, w.k_, w.n_};
   const DType result = options.result.value_or(a.dtype());
   check_call(a, weights, options, result);
-  const std::string_view rung = kernels::cpu().rung;
+  detail::check_devices("matmul", {&a, &w.words_, &options.bias, &options.residual, &options.gate});
+  const std::string_view rung = kernels::kernels_of(a.device()).rung;
   check(w.rung_ == rung, "matmul: w was packed on the rung {}; expected {}, the one in use; w is [{}, {}]", w.rung_,
         rung, w.k_, w.n_);
 
-  const Tensor y = empty(result_shape(a, weights.n), result);
+  const Tensor y = empty_on(a, result_shape(a, weights.n), result);
   multiply(y, a, weights, options, {.packed = w.words_.view().data});
   return refuse_gradient("matmul of packed weights", y, {a, options.bias, options.residual});
 }
@@ -162,6 +163,7 @@ Tensor matmul(const Tensor& a, const PackedWeights& w, const MatmulOptions& opti
 void matmul_into(const Tensor& y, const Tensor& a, const Tensor& w, const MatmulOptions& options) {
   const Weights weights = plain_weights(w);
   check_call(a, weights, options, y.dtype());
+  detail::check_devices("matmul_into", {&y, &a, &w, &options.bias, &options.residual, &options.gate});
   check_result(y, a, w, options);
   refuse_traced("matmul_into", {a, w, options.bias, options.residual});
   multiply(y, a, weights, options, {.w = w.view()});

@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "multihead/autograd/tape.h"
-#include "multihead/kernels/cpu/dispatch.h"
+#include "multihead/kernels/rows.h"
 #include "multihead/ops/elementwise.h"
 #include "multihead/ops/elementwise_run.h"
 #include "multihead/ops/rows.h"
+#include "multihead/ops/run.h"
 
 namespace mh {
 
@@ -39,7 +40,7 @@ void check_starts(const char* op, const Tensor& starts, int64_t rows) {
   if (starts.dtype() != DType::i32)
     fail(ErrorKind::unsupported, "{}: starts has elements of type {}; expected i32", op, name(starts.dtype()));
   check(starts.rank() == 1 && starts.size(0) >= 1, "{}: starts is {}; expected (B + 1)", op, starts.shape());
-  const Tensor flat = dense(starts);
+  const Tensor flat = dense(starts).to(Device{});
   const int32_t* at = flat.data<int32_t>();
   const int64_t count = starts.size(0) - 1;
   check(at[0] == 0 && at[count] == rows, "{}: starts runs from {} to {}; expected 0 to {}, the rows", op, at[0],
@@ -68,6 +69,7 @@ void check_call(const Tensor& x, const Tensor& starts, const RecurrentWeights& w
   check(!weights.packed || (weights.packed.rows() == w.size(1) && weights.packed.columns() == w.size(0)),
         "recurrent: the packed weights are [{}, {}]; expected wᵀ; w is {}", weights.packed.rows(),
         weights.packed.columns(), w.shape());
+  detail::check_devices("recurrent", {&x, &w, &weights.bias, &weights.copy, &options.start.h, &options.start.c});
   check_starts("recurrent", starts, x.size(0));
   const Shape wanted{starts.size(0) - 1, w.size(1)};
   for (const Tensor* state : {&options.start.h, &options.start.c}) {
@@ -87,11 +89,11 @@ struct Steps {
   int64_t count() const { return static_cast<int64_t>(begins.size()) - 1; }
   int64_t begin(int64_t t) const { return begins[static_cast<size_t>(t)]; }
   int64_t rows(int64_t t) const { return t < count() ? begin(t + 1) - begin(t) : 0; }
-  const int32_t* places(int64_t t) const { return at.data<int32_t>() + begin(t); }
+  const int32_t* places(int64_t t) const { return at.view().as<int32_t>() + begin(t); }
 };
 
 Steps steps_of(const Tensor& starts, bool reverse) {
-  const Tensor flat = dense(starts);
+  const Tensor flat = dense(starts).to(Device{});
   const int32_t* start = flat.data<int32_t>();
   const auto length = [&](int64_t b) { return start[b + 1] - start[b]; };
   Steps out;
@@ -113,18 +115,22 @@ Steps steps_of(const Tensor& starts, bool reverse) {
   }
 }
 
-// Rows in the order of the steps, and back.
-Tensor ordered(const Tensor& rows, const std::vector<int64_t>& order, int64_t width) {
-  if (!rows) return zeros({static_cast<int64_t>(order.size()), width});
-  const Tensor from = dense(rows), out = empty(from.shape());
-  for (size_t n = 0; n < order.size(); ++n)
-    std::copy_n(from.data<float>() + order[n] * width, width, out.data<float>() + static_cast<int64_t>(n) * width);
+// Rows in the order of the steps, and back; of `like`'s device.
+Tensor ordered(const Tensor& rows, const std::vector<int64_t>& order, int64_t width, const Tensor& like) {
+  const auto count = static_cast<int64_t>(order.size());
+  if (!rows) return zeros_on(like, {count, width});
+  const Tensor from = dense(rows), out = empty_like(from);
+  std::vector<Tensor> held;
+  const int64_t* list = detail::placed(order, out.device(), held);
+  run(&Table::take_rows, {.x = from.view(), .y = out.view(), .rows = list, .count = count}, out);
   return out;
 }
-Tensor restored(const Tensor& rows, const std::vector<int64_t>& order, int64_t width) {
-  const Tensor out = empty(rows.shape());
-  for (size_t n = 0; n < order.size(); ++n)
-    std::copy_n(rows.data<float>() + static_cast<int64_t>(n) * width, width, out.data<float>() + order[n] * width);
+Tensor restored(const Tensor& rows, const std::vector<int64_t>& order) {
+  const Tensor out = empty_like(rows);
+  std::vector<Tensor> held;
+  const int64_t* list = detail::placed(order, out.device(), held);
+  run(&Table::put_rows, {.x = rows.view(), .y = out.view(), .rows = list, .count = static_cast<int64_t>(order.size())},
+      out);
   return out;
 }
 
@@ -135,9 +141,9 @@ class StepProduct {
   StepProduct(const Tensor& w, int64_t steps) : w_(w) {
     if (steps < 2) return;
     int64_t bytes = 0;
-    kernels::cpu().gemm_pack({.w = w.view(), .bytes = &bytes});
-    words_ = empty({bytes}, DType::u8);
-    if (bytes > 0) kernels::cpu().gemm_pack({.w = w.view(), .packed = words_.view().data});
+    run(&Table::gemm_pack, {.w = w.view(), .bytes = &bytes}, w);
+    words_ = empty_on(w, {bytes}, DType::u8);
+    if (bytes > 0) run(&Table::gemm_pack, {.w = w.view(), .packed = words_.view().data}, w);
   }
   // y = a · w, or y += a · w.
   void operator()(const Tensor& a, const Tensor& y, bool adds) const {
@@ -148,7 +154,7 @@ class StepProduct {
       args.w = w_.view();
     }
     if (adds) args.residual = y.view();
-    if (y.count() > 0) kernels::cpu().gemm(args);
+    if (y.count() > 0) run(&Table::gemm, args, a);
   }
 
  private:
@@ -167,7 +173,7 @@ struct SavedSteps {
   int64_t width() const { return w.size(1); }
 };
 
-float* row(const Tensor& x, int64_t at) { return x ? x.data<float>() + at * x.size(1) : nullptr; }
+float* row(const Tensor& x, int64_t at) { return x ? x.view().as<float>() + at * x.size(1) : nullptr; }
 
 // Without `saved`, one block of rows serves every step.
 RecurrentResult forward(const Tensor& x, const RecurrentWeights& weights, const RecurrentOptions& options,
@@ -177,12 +183,12 @@ RecurrentResult forward(const Tensor& x, const RecurrentWeights& weights, const 
   const Tensor w = weights.copy ? weights.copy.detach() : weights.w.detach(), inputs = dense(x);
   const DType type = packed ? weights.packed.dtype() : w.dtype();
   const Tensor bias = weights.bias ? dense(weights.bias) : Tensor();
-  const Tensor h = ordered(options.start.h, steps.order, width),
-               c = lstm ? ordered(options.start.c, steps.order, width) : Tensor();
+  const Tensor h = ordered(options.start.h, steps.order, width, x),
+               c = lstm ? ordered(options.start.c, steps.order, width, x) : Tensor();
   const int64_t rows = saved != nullptr ? x.size(0) : most;
-  const Tensor gates = packed ? Tensor() : empty({rows, all}), operands = empty({rows, width}, type);
-  const Tensor kept = saved != nullptr && gates_of(options.cell) > 1 ? empty({rows, width}) : Tensor();
-  const Tensor y = empty({x.size(0), width});
+  const Tensor gates = packed ? Tensor() : empty_on(x, {rows, all}), operands = empty_on(x, {rows, width}, type);
+  const Tensor kept = saved != nullptr && gates_of(options.cell) > 1 ? empty_on(x, {rows, width}) : Tensor();
+  const Tensor y = empty_on(x, {x.size(0), width});
   if (most > 0) operands.slice(0, 0, most).copy_from(h.slice(0, 0, most));
   const std::optional<StepProduct> product =
       packed ? std::nullopt : std::optional<StepProduct>(std::in_place, w.transpose(0, 1), steps.count());
@@ -193,23 +199,25 @@ RecurrentResult forward(const Tensor& x, const RecurrentWeights& weights, const 
         packed ? matmul(operand, weights.packed, {.result = DType::f32}) : gates.slice(0, begin, begin + n);
     if (product) (*product)(operand, here, false);
     const int64_t next = saved != nullptr ? begin + n : 0;
-    kernels::cpu().recurrent_forward({.cell = kernel_cell(options.cell),
-                                      .rows = n,
-                                      .width = width,
-                                      .at = steps.places(t),
-                                      .x = inputs.data<float>(),
-                                      .bias = bias ? bias.data<float>() : nullptr,
-                                      .gates = here.data<float>(),
-                                      .h = h.data<float>(),
-                                      .c = lstm ? c.data<float>() : nullptr,
-                                      .y = y.data<float>(),
-                                      .operand = operands.slice(0, next, next + steps.rows(t + 1)).view().data,
-                                      .next = steps.rows(t + 1),
-                                      .operand_type = type,
-                                      .kept = row(kept, begin)});
+    run(&Table::recurrent_forward,
+        {.cell = kernel_cell(options.cell),
+         .rows = n,
+         .width = width,
+         .at = steps.places(t),
+         .x = inputs.view().as<float>(),
+         .bias = bias ? bias.view().as<float>() : nullptr,
+         .gates = here.view().as<float>(),
+         .h = h.view().as<float>(),
+         .c = lstm ? c.view().as<float>() : nullptr,
+         .y = y.view().as<float>(),
+         .operand = operands.slice(0, next, next + steps.rows(t + 1)).view().data,
+         .next = steps.rows(t + 1),
+         .operand_type = type,
+         .kept = row(kept, begin)},
+        x);
   }
   if (saved != nullptr) *saved = {options.cell, steps, w, gates, operands, kept, static_cast<bool>(bias)};
-  return {y, {restored(h, steps.order, width), lstm ? restored(c, steps.order, width) : Tensor()}};
+  return {y, {restored(h, steps.order), lstm ? restored(c, steps.order) : Tensor()}};
 }
 
 // Gradients of x, w, bias, and the start from those of y and the end.
@@ -218,32 +226,35 @@ Grads backward(const SavedSteps& saved, const std::vector<Tensor>& dys) {
   const int64_t width = saved.width(), all = saved.w.size(0), rows = saved.gates.size(0);
   const bool lstm = saved.cell == Cell::lstm;
   const Tensor dy = dys[0] ? dense(dys[0]) : Tensor();
-  const Tensor dh = ordered(dys[1], steps.order, width), dc = lstm ? ordered(dys[2], steps.order, width) : Tensor();
-  const Tensor dx = empty({rows, all}), dproducts = empty({rows, all}, saved.w.dtype());
+  const Tensor dh = ordered(dys[1], steps.order, width, saved.w),
+               dc = lstm ? ordered(dys[2], steps.order, width, saved.w) : Tensor();
+  const Tensor dx = empty_on(saved.w, {rows, all}), dproducts = empty_on(saved.w, {rows, all}, saved.w.dtype());
   const StepProduct product(saved.w, steps.count());
   for (int64_t t = steps.count() - 1; t >= 0; --t) {
     const int64_t n = steps.rows(t), begin = steps.begin(t);
     const Tensor here = dproducts.slice(0, begin, begin + n);
-    kernels::cpu().recurrent_backward({.cell = kernel_cell(saved.cell),
-                                       .rows = n,
-                                       .width = width,
-                                       .at = steps.places(t),
-                                       .gates = row(saved.gates, begin),
-                                       .kept = row(saved.kept, begin),
-                                       .before = saved.operands.slice(0, begin, begin + n).view().data,
-                                       .dy = dy ? dy.data<float>() : nullptr,
-                                       .dh = dh.data<float>(),
-                                       .dc = lstm ? dc.data<float>() : nullptr,
-                                       .dx = dx.data<float>(),
-                                       .dproducts = here.view().data,
-                                       .type = saved.w.dtype()});
+    run(&Table::recurrent_backward,
+        {.cell = kernel_cell(saved.cell),
+         .rows = n,
+         .width = width,
+         .at = steps.places(t),
+         .gates = row(saved.gates, begin),
+         .kept = row(saved.kept, begin),
+         .before = saved.operands.slice(0, begin, begin + n).view().data,
+         .dy = dy ? dy.view().as<float>() : nullptr,
+         .dh = dh.view().as<float>(),
+         .dc = lstm ? dc.view().as<float>() : nullptr,
+         .dx = dx.view().as<float>(),
+         .dproducts = here.view().data,
+         .type = saved.w.dtype()},
+        saved.w);
     product(here, dh.slice(0, 0, n), saved.cell == Cell::gru);
   }
   Grads out{dx,
             matmul(dproducts.transpose(0, 1), saved.operands, {.result = DType::f32}),
             {},
-            restored(dh, steps.order, width),
-            lstm ? restored(dc, steps.order, width) : Tensor()};
+            restored(dh, steps.order),
+            lstm ? restored(dc, steps.order) : Tensor()};
   if (saved.has_bias) out[2] = detail::run_reduce(dproducts, {true, false}, false).reshape({all});
   return out;
 }
@@ -254,7 +265,8 @@ RecurrentResult recurrent(const Tensor& x, const Tensor& starts, const Recurrent
                           const RecurrentOptions& options) {
   check_call(x, starts, weights, options);
   const std::vector<Tensor> inputs{x, weights.w, weights.bias, options.start.h, options.start.c};
-  const Steps steps = steps_of(starts, options.reverse);
+  Steps steps = steps_of(starts, options.reverse);
+  steps.at = steps.at.to(x.device());
   if (!recording(inputs)) return forward(x, weights, options, steps, nullptr);
 
   SavedSteps saved;
@@ -272,30 +284,36 @@ Tensor additive_scores(const Tensor& q, const Tensor& k, const Tensor& w, const 
         q.shape(), k.shape(), w.shape());
   for (const auto& [what, given] : {std::pair{"q", q}, {"k", k}, {"w", w}}) check_f32("additive_scores", what, given);
   check_starts("additive_scores", starts, k.size(0));
+  detail::check_devices("additive_scores", {&q, &k, &w});
   check(starts.size(0) == q.size(0) + 1, "additive_scores: starts is {}; expected [{}]; q is {}", starts.shape(),
         q.size(0) + 1, q.shape());
 
-  const Tensor s = empty({k.size(0)}), queries = dense(q), keys = dense(k), weights = dense(w), begins = dense(starts);
-  kernels::cpu().additive_forward({.sequences = q.size(0),
-                                   .width = w.size(0),
-                                   .starts = begins.data<int32_t>(),
-                                   .q = queries.data<float>(),
-                                   .k = keys.data<float>(),
-                                   .w = weights.data<float>(),
-                                   .s = s.data<float>()});
+  const Tensor s = empty_on(q, {k.size(0)}), queries = dense(q), keys = dense(k), weights = dense(w),
+               begins = dense(starts).to(q.device());
+  run(&Table::additive_forward,
+      {.sequences = q.size(0),
+       .width = w.size(0),
+       .starts = begins.view().as<int32_t>(),
+       .q = queries.view().as<float>(),
+       .k = keys.view().as<float>(),
+       .w = weights.view().as<float>(),
+       .s = s.view().as<float>()},
+      q);
 
   return record("additive_scores", s, {q, k, w}, [queries, keys, weights, begins](const Tensor& ds) {
-    const Tensor d = dense(ds), dq = empty(queries.shape()), dk = empty(keys.shape()), dw = empty(queries.shape());
-    kernels::cpu().additive_backward({.sequences = queries.size(0),
-                                      .width = weights.size(0),
-                                      .starts = begins.data<int32_t>(),
-                                      .q = queries.data<float>(),
-                                      .k = keys.data<float>(),
-                                      .w = weights.data<float>(),
-                                      .ds = d.data<float>(),
-                                      .dq = dq.data<float>(),
-                                      .dk = dk.data<float>(),
-                                      .dw = dw.data<float>()});
+    const Tensor d = dense(ds), dq = empty_like(queries), dk = empty_like(keys), dw = empty_like(queries);
+    run(&Table::additive_backward,
+        {.sequences = queries.size(0),
+         .width = weights.size(0),
+         .starts = begins.view().as<int32_t>(),
+         .q = queries.view().as<float>(),
+         .k = keys.view().as<float>(),
+         .w = weights.view().as<float>(),
+         .ds = d.view().as<float>(),
+         .dq = dq.view().as<float>(),
+         .dk = dk.view().as<float>(),
+         .dw = dw.view().as<float>()},
+        queries);
     return Grads{dq, dk, detail::run_reduce(dw, {true, false}, false).reshape(weights.shape())};
   });
 }

@@ -2,7 +2,6 @@
 #include "multihead/ops/rope.h"
 
 #include <algorithm>
-#include <cmath>
 #include <compare>
 #include <map>
 #include <mutex>
@@ -10,9 +9,10 @@
 #include <vector>
 
 #include "multihead/autograd/tape.h"
-#include "multihead/kernels/cpu/dispatch.h"
+#include "multihead/kernels/rope_angles.h"
 #include "multihead/ops/elementwise_run.h"
 #include "multihead/ops/rows.h"
+#include "multihead/ops/run.h"
 
 namespace mh {
 
@@ -32,34 +32,30 @@ struct Angles {
   Tensor cos, sin;
 };
 
-Angles angles_of(const std::vector<int64_t>& positions, const Speeds& speeds) {
-  const bool twice = speeds.interleaved;
-  const int64_t entries = twice ? 2 * speeds.pairs : speeds.pairs;
-  const Shape shape{static_cast<int64_t>(positions.size()), entries};
-  const Angles out{empty(shape), empty(shape)};
-  for (int64_t n = 0; n < entries; ++n) {
-    const double pair = static_cast<double>(twice ? n / 2 : n);
-    const double speed = std::pow(static_cast<double>(speeds.base), -pair / static_cast<double>(speeds.pairs));
-    for (size_t t = 0; t < positions.size(); ++t) {
-      const double angle = static_cast<double>(positions[t]) * speed;
-      const int64_t at = static_cast<int64_t>(t) * entries + n;
-      out.cos.data<float>()[at] = static_cast<float>(std::cos(angle));
-      out.sin.data<float>()[at] = static_cast<float>(std::sin(twice && n % 2 == 0 ? -angle : angle));
-    }
-  }
+// Of the positions given, or of the first `count`.
+Angles angles_of(const Tensor& positions, int64_t count, Device device, const Speeds& speeds) {
+  const Shape shape{count, speeds.interleaved ? 2 * speeds.pairs : speeds.pairs};
+  const Angles out{empty(shape, DType::f32, device), empty(shape, DType::f32, device)};
+  run(&Table::rope_angles,
+      {.positions = positions ? positions.view().as<int32_t>() : nullptr,
+       .count = count,
+       .base = speeds.base,
+       .pairs = speeds.pairs,
+       .interleaved = speeds.interleaved,
+       .cos = out.cos.view().as<float>(),
+       .sin = out.sin.view().as<float>()},
+      out.cos);
   return out;
 }
 
-// Tables of positions 0, 1, 2 … are made once, and grow by doubling.
+// Tables of positions 0, 1, 2 … are made once, and grow by doubling; of the CPU, where the largest position is read.
 Angles table_of(int64_t positions, const Speeds& speeds) {
   static std::mutex lock;
   static std::map<Speeds, Angles> tables;
   const std::lock_guard<std::mutex> guard(lock);
   Angles& table = tables[speeds];
   if (!table.cos || table.cos.size(0) < positions) {
-    std::vector<int64_t> all(static_cast<size_t>(std::max<int64_t>(64, positions * 2)));
-    std::iota(all.begin(), all.end(), 0);
-    table = angles_of(all, speeds);
+    table = angles_of({}, std::max<int64_t>(64, positions * 2), Device{}, speeds);
   }
   return table;
 }
@@ -74,31 +70,35 @@ struct Turn {
 // Positions from here on get a table of the tokens there are, not one of all positions before them.
 constexpr int32_t kLastInTable = 1 << 16;
 
-Turn plan(const Tensor& places, const Speeds& speeds) {
-  const int32_t* at = places.data<int32_t>();
+Turn plan(const Tensor& places, Device device, const Speeds& speeds) {
   const int64_t count = places.count();
-  const int32_t most = count == 0 ? 0 : *std::max_element(at, at + count);
-  if (most < kLastInTable) return {speeds, table_of(most + 1, speeds), places};
-  const Tensor rows = empty(places.shape(), DType::i32);
-  std::iota(rows.data<int32_t>(), rows.data<int32_t>() + count, 0);
-  return {speeds, angles_of(std::vector<int64_t>(at, at + count), speeds), rows};
+  if (device.is_cpu() && places.device().is_cpu()) {
+    const int32_t* at = places.data<int32_t>();
+    const int32_t most = count == 0 ? 0 : *std::max_element(at, at + count);
+    if (most < kLastInTable) return {speeds, table_of(most + 1, speeds), places};
+  }
+  std::vector<int32_t> rows(static_cast<size_t>(count));
+  std::iota(rows.begin(), rows.end(), 0);
+  return {speeds, angles_of(places.to(device), count, device, speeds), tensor(rows, Shape{count}, device)};
 }
 
 Tensor turned(const Tensor& x, const Turn& turn, bool backwards) {
-  const Tensor y = empty(x.shape(), x.dtype());
+  const Tensor y = empty_like(x);
   if (y.count() == 0) return y;
   const int64_t heads = x.size(-2), width = x.size(-1);
   const Shape tokens{x.count() / (heads * width), heads, width};
   const Tensor plain = x.stride(-1) == 1 ? x.detach() : detail::dense(x);
   const Tensor from = plain.reshape(tokens), to = y.reshape(tokens);
-  kernels::cpu().rope({.x = from.view(),
-                       .y = to.view(),
-                       .positions = turn.rows.data<int32_t>(),
-                       .cos = turn.angles.cos.data<float>(),
-                       .sin = turn.angles.sin.data<float>(),
-                       .pairs = turn.speeds.pairs,
-                       .interleaved = turn.speeds.interleaved,
-                       .backwards = backwards});
+  run(&Table::rope,
+      {.x = from.view(),
+       .y = to.view(),
+       .positions = turn.rows.view().as<int32_t>(),
+       .cos = turn.angles.cos.view().as<float>(),
+       .sin = turn.angles.sin.view().as<float>(),
+       .pairs = turn.speeds.pairs,
+       .interleaved = turn.speeds.interleaved,
+       .backwards = backwards},
+      x);
   return y;
 }
 
@@ -124,7 +124,7 @@ Tensor rope(const Tensor& x, const Tensor& positions, const RopeOptions& options
         "rope: {} elements of a head are to be turned; expected an even number up to {}; x is {}", width, x.size(-1),
         x.shape());
   check(options.base > 0, "rope: base is {}; expected more than 0", options.base);
-  const Turn turn = plan(places_of(x, positions), {options.base, width / 2, options.interleaved});
+  const Turn turn = plan(places_of(x, positions), x.device(), {options.base, width / 2, options.interleaved});
 
   const Tensor y = turned(x, turn, false);
 

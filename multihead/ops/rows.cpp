@@ -1,6 +1,8 @@
 // Flattening and refusals of ops on rows.
 #include "multihead/ops/rows.h"
 
+#include "multihead/ops/run.h"
+
 namespace mh::detail {
 
 Tensor dense(const Tensor& x) { return x.detach().contiguous(); }
@@ -41,7 +43,8 @@ void check_parameter(std::string_view op, std::string_view what, const Tensor& p
 void check_indices(std::string_view op, std::string_view what, const Tensor& indices, int64_t limit) {
   if (indices.dtype() != DType::i32)
     fail(ErrorKind::unsupported, "{}: {} has elements of type {}; expected i32", op, what, name(indices.dtype()));
-  const Tensor flat = dense(indices);
+  if (!reads_contents(indices)) return;
+  const Tensor flat = dense(indices).to(Device{});
   const int32_t* at = flat.data<int32_t>();
   for (int64_t n = 0; n < flat.count(); ++n) {
     check(at[n] >= 0 && at[n] < limit, "{}: element {} of {} is {}; expected 0 or more and below {}; {} is {}", op, n,

@@ -22,7 +22,8 @@ void check_rows(std::string_view op, std::string_view what, const Tensor& x);
 void check_types(std::string_view op, DType from, DType to);
 // A parameter of C elements, f32, or empty. Throws: invalid_argument, with the shapes; unsupported for another type.
 void check_parameter(std::string_view op, std::string_view what, const Tensor& parameter, const Tensor& x);
-// Indices in i32, each in [0, limit). Throws: invalid_argument, with the first that is not.
+// Indices in i32, each in [0, limit), as far as they are read (ops/run.h: reads_contents). Throws: invalid_argument,
+// with the first that is not.
 void check_indices(std::string_view op, std::string_view what, const Tensor& indices, int64_t limit);
 
 // Throws: invalid_argument for a number that is none of the kinds.

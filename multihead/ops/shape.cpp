@@ -8,6 +8,7 @@
 #include "multihead/ops/elementwise_run.h"
 #include "multihead/ops/embedding.h"
 #include "multihead/ops/rows.h"
+#include "multihead/ops/run.h"
 
 namespace mh {
 
@@ -24,7 +25,7 @@ Tensor transpose(const Tensor& x, int a, int b) {
 Tensor slice(const Tensor& x, int axis, int64_t begin, int64_t end) {
   const Tensor y = x.detach().slice(axis, begin, end);
   return record("slice", y, {x}, [from = x.shape(), axis, begin, end](const Tensor& dy) {
-    const Tensor dx = zeros(from, dy.dtype());
+    const Tensor dx = zeros_on(dy, from, dy.dtype());
     dx.slice(axis, begin, end).copy_from(dy);
     return Grads{dx};
   });
@@ -49,15 +50,15 @@ std::vector<Tensor> split(const Tensor& x, int axis, const std::vector<int64_t>&
     begin += size;
   }
   return record("split", std::move(parts), {x},
-                [from = x.shape(), type = x.dtype(), axis, sizes](const std::vector<Tensor>& dys) {
+                [from = x.shape(), type = x.dtype(), device = x.device(), axis, sizes](const std::vector<Tensor>& dys) {
                   // Parts that were written side by side need no copy.
                   if (const Tensor joined = joined_view(dys, axis); joined && joined.shape() == from)
                     return Grads{joined};
-                  const Tensor dx = empty(from, type);
+                  const Tensor dx = empty(from, type, device);
                   int64_t at = 0;
                   for (size_t n = 0; n < sizes.size(); ++n) {
                     const Tensor part = dx.slice(axis, at, at + sizes[n]);
-                    part.copy_from(dys[n] ? dys[n] : zeros(Shape{}, type).broadcast_to(part.shape()));
+                    part.copy_from(dys[n] ? dys[n] : zeros(Shape{}, type, device).broadcast_to(part.shape()));
                     at += sizes[n];
                   }
                   return Grads{dx};
@@ -76,11 +77,12 @@ Tensor concat(const std::vector<Tensor>& parts, int axis) {
     check(same == shape && part.dtype() == parts[0].dtype(),
           "concat: parts differ in type or outside axis {}; the first is {} of {}, another {} of {}", axis, shape,
           name(parts[0].dtype()), part.shape(), name(part.dtype()));
+    detail::check_devices("concat", {&parts[0], &part});
     sizes.push_back(part.size(along));
   }
   shape[along] = std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
 
-  const Tensor y = empty(shape, parts[0].dtype());
+  const Tensor y = empty_on(parts[0], shape, parts[0].dtype());
   int64_t at = 0;
   for (const Tensor& part : parts) {
     y.slice(along, at, at + part.size(along)).copy_from(part.detach());

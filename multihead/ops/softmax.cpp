@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "multihead/autograd/tape.h"
-#include "multihead/kernels/cpu/dispatch.h"
 #include "multihead/ops/elementwise.h"
 #include "multihead/ops/rows.h"
+#include "multihead/ops/run.h"
 
 namespace mh {
 
@@ -18,17 +18,17 @@ Tensor softmax_of(const char* op, const Tensor& x, bool log) {
   detail::check_rows(op, "x", x);
   detail::check_float(op, "x", x);
 
-  const Tensor y = empty(x.shape(), x.dtype());
+  const Tensor y = empty_like(x);
   if (y.count() > 0) {
     const Tensor from = rows_of(x), to = rows_of(y);
-    kernels::cpu().softmax_forward({.x = from.view(), .y = to.view(), .log = log});
+    run(&Table::softmax_forward, {.x = from.view(), .y = to.view(), .log = log}, x);
   }
 
   return record(op, y, {x}, [y, log](const Tensor& dy) {
-    const Tensor dx = empty(y.shape(), y.dtype());
+    const Tensor dx = empty_like(y);
     if (dx.count() > 0) {
       const Tensor from = rows_of(y), d = rows_of(dy), to = rows_of(dx);
-      kernels::cpu().softmax_backward({.y = from.view(), .dy = d.view(), .dx = to.view(), .log = log});
+      run(&Table::softmax_backward, {.y = from.view(), .dy = d.view(), .dx = to.view(), .log = log}, y);
     }
     return Grads{dx};
   });
@@ -55,8 +55,8 @@ Tensor log_sum_exp(const Tensor& x) {
   detail::check_rows("log_sum_exp", "x", x);
   detail::check_float("log_sum_exp", "x", x);
 
-  const Tensor y = empty(without_last(x)), from = rows_of(x);
-  if (y.count() > 0) kernels::cpu().log_sum_exp({.x = from.view(), .lse = y.data<float>()});
+  const Tensor y = empty_on(x, without_last(x)), from = rows_of(x);
+  if (y.count() > 0) run(&Table::log_sum_exp, {.x = from.view(), .lse = y.view().as<float>()}, x);
 
   return record("log_sum_exp", y, {x}, [x = x.detach(), y](const Tensor& dy) {
     const Tensor p = exp(sub(x.to(DType::f32), y.unsqueeze(-1)));
@@ -71,10 +71,11 @@ TopK top_k(const Tensor& x, int64_t k) {
         "top_k: k is {}; expected 1 to {}, the smaller of the last axis and {}; x is {}", k,
         std::min(x.size(-1), kernels::kMostTop), kernels::kMostTop, x.shape());
 
-  const Tensor values = empty(with_last(x, k)), indices = empty(with_last(x, k), DType::i32), from = rows_of(x);
+  const Tensor values = empty_on(x, with_last(x, k)), indices = empty_on(x, with_last(x, k), DType::i32),
+               from = rows_of(x);
   if (values.count() > 0)
-    kernels::cpu().top_k(
-        {.x = from.view(), .k = k, .values = values.data<float>(), .indices = indices.data<int32_t>()});
+    run(&Table::top_k,
+        {.x = from.view(), .k = k, .values = values.view().as<float>(), .indices = indices.view().as<int32_t>()}, x);
   return {refuse_gradient("top_k", values, {x}), indices};
 }
 

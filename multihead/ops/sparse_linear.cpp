@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "multihead/autograd/tape.h"
-#include "multihead/kernels/cpu/dispatch.h"
+#include "multihead/ops/run.h"
 
 namespace mh {
 
@@ -29,7 +29,7 @@ SparseWeights prepack_sparse(const Tensor& w) {
   out.n_ = w.size(0);
   out.k_ = w.size(1);
   const int64_t panels = (out.n_ + kPanel - 1) / kPanel;
-  out.panels_ = zeros({panels, out.k_, kPanel});
+  out.panels_ = zeros_on(w, {panels, out.k_, kPanel});
   for (int64_t panel = 0; panel < panels; ++panel) {
     const int64_t first = panel * kPanel, end = std::min(first + kPanel, out.n_);
     out.panels_.select(0, panel).slice(1, 0, end - first).copy_from(w.detach().slice(0, first, end).transpose(0, 1));
@@ -48,15 +48,18 @@ Tensor sparse_linear(const Tensor& x, const SparseWeights& w, const Tensor& bias
   check_type("x", x);
   if (bias) check_type("bias", bias);
   if (residual) check_type("residual", residual);
+  detail::check_devices("sparse_linear", {&x, &w.panels_, &bias, &residual});
 
-  const Tensor y = empty({x.size(0), w.n_});
+  const Tensor y = empty_on(x, {x.size(0), w.n_});
   const Tensor rows = dense_rows(x), added = dense_rows(residual), shifts = dense_rows(bias);
-  kernels::cpu().sparse_linear({.x = rows.view(),
-                                .w = w.panels_.data<float>(),
-                                .n = w.n_,
-                                .bias = shifts ? shifts.view() : View{},
-                                .residual = added ? added.view() : View{},
-                                .y = y.view()});
+  run(&Table::sparse_linear,
+      {.x = rows.view(),
+       .w = w.panels_.view().as<float>(),
+       .n = w.n_,
+       .bias = shifts ? shifts.view() : View{},
+       .residual = added ? added.view() : View{},
+       .y = y.view()},
+      x);
   return refuse_gradient("sparse_linear", y, {x, bias, residual});
 }
 

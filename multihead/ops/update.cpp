@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "multihead/autograd/tape.h"
-#include "multihead/kernels/cpu/dispatch.h"
 #include "multihead/ops/rows.h"
+#include "multihead/ops/run.h"
 
 namespace mh {
 
@@ -50,34 +50,38 @@ void adamw(const AdamwState& state, const Tensor& g, const AdamwOptions& options
       fail(ErrorKind::unsupported, "adamw: copy has elements of type {}; expected bf16", name(state.copy.dtype()));
   }
   check_options(options);
+  detail::check_devices("adamw", {&state.w, &state.m, &state.v, &state.copy, &g});
   refuse_traced("adamw", {state.w, state.m, state.v, g});
 
   const Tensor gradient = detail::dense(g);
   const auto step = static_cast<double>(options.step);
-  kernels::cpu().adamw({.w = state.w.data<float>(),
-                        .m = state.m.data<float>(),
-                        .v = state.v.data<float>(),
-                        .g = gradient.view().data,
-                        .g_type = g.dtype(),
-                        .copy = state.copy ? state.copy.data<bf16>() : nullptr,
-                        .count = state.w.count(),
-                        .rate = options.rate,
-                        .beta1 = options.beta1,
-                        .beta2 = options.beta2,
-                        .eps = options.eps,
-                        .decay = options.decay,
-                        .correction1 = static_cast<float>(1 - std::pow(static_cast<double>(options.beta1), step)),
-                        .correction2 = static_cast<float>(1 - std::pow(static_cast<double>(options.beta2), step)),
-                        .gradient_scale = options.gradient_scale});
+  run(&Table::adamw,
+      {.w = state.w.view().as<float>(),
+       .m = state.m.view().as<float>(),
+       .v = state.v.view().as<float>(),
+       .g = gradient.view().data,
+       .g_type = g.dtype(),
+       .copy = state.copy ? state.copy.view().as<bf16>() : nullptr,
+       .count = state.w.count(),
+       .rate = options.rate,
+       .beta1 = options.beta1,
+       .beta2 = options.beta2,
+       .eps = options.eps,
+       .decay = options.decay,
+       .correction1 = static_cast<float>(1 - std::pow(static_cast<double>(options.beta1), step)),
+       .correction2 = static_cast<float>(1 - std::pow(static_cast<double>(options.beta2), step)),
+       .gradient_scale = options.gradient_scale},
+      state.w);
 }
 
 double sum_of_squares(const Tensor& x) {
   detail::check_float("sum_of_squares", "x", x);
   refuse_traced("sum_of_squares", {x});
   const Tensor from = detail::dense(x);
-  double sum = 0;
-  kernels::cpu().sum_of_squares({.x = from.view().data, .x_type = x.dtype(), .count = x.count(), .sum = &sum});
-  return sum;
+  const Tensor sum = empty_on(x, Shape{}, DType::f64);
+  run(&Table::sum_of_squares,
+      {.x = from.view().data, .x_type = x.dtype(), .count = x.count(), .sum = sum.view().as<double>()}, x);
+  return sum.to(Device{}).item({});
 }
 
 void lerp(const Tensor& y, const Tensor& x, float part) {
@@ -85,9 +89,10 @@ void lerp(const Tensor& y, const Tensor& x, float part) {
   check_f32("lerp", "x", x);
   check_place("lerp", "y", y, y.shape());
   check(x.shape() == y.shape(), "lerp: x has another shape than y; y is {}, x is {}", y.shape(), x.shape());
+  detail::check_devices("lerp", {&y, &x});
   refuse_traced("lerp", {y, x});
   const Tensor from = detail::dense(x);
-  kernels::cpu().lerp({.y = y.data<float>(), .x = from.data<float>(), .count = y.count(), .part = part});
+  run(&Table::lerp, {.y = y.view().as<float>(), .x = from.view().as<float>(), .count = y.count(), .part = part}, y);
 }
 
 void accumulate(const Tensor& y, const Tensor& x) {
@@ -96,10 +101,11 @@ void accumulate(const Tensor& y, const Tensor& x) {
   detail::check_types("accumulate", x.dtype(), y.dtype());
   check_place("accumulate", "y", y, y.shape());
   check(x.shape() == y.shape(), "accumulate: x has another shape than y; y is {}, x is {}", y.shape(), x.shape());
+  detail::check_devices("accumulate", {&y, &x});
   refuse_traced("accumulate", {y, x});
   const Tensor from = detail::dense(x);
-  kernels::cpu().accumulate(
-      {.x = from.view().data, .x_type = x.dtype(), .y = y.view().data, .y_type = y.dtype(), .count = y.count()});
+  run(&Table::accumulate,
+      {.x = from.view().data, .x_type = x.dtype(), .y = y.view().data, .y_type = y.dtype(), .count = y.count()}, y);
 }
 
 }  // namespace mh

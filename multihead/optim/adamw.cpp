@@ -43,9 +43,11 @@ AdamW::AdamW(std::vector<Learned> learned, const AdamWSettings& settings) : sett
   check_settings(settings);
   check_learned(learned);
   for (Learned& each : learned) {
-    Slot slot{.learned = each, .m = zeros(each.value.shape()), .v = zeros(each.value.shape()), .mean = {}};
+    const Device device = each.value.device();
+    const auto none = [&] { return zeros(each.value.shape(), DType::f32, device); };
+    Slot slot{.learned = each, .m = none(), .v = none(), .mean = {}};
     if (settings.mean > 0) {
-      slot.mean = empty(each.value.shape());
+      slot.mean = empty(each.value.shape(), DType::f32, device);
       slot.mean.copy_from(each.value);
     }
     slots_.push_back(std::move(slot));

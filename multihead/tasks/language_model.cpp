@@ -45,7 +45,7 @@ double nats_of(const DecoderOnly& model, const TextWindows& windows, const TextS
     begin += static_cast<int64_t>(texts.size());
     Pass pass = Pass::inference(options.compute);
     const TextBatch batch = pack_texts(texts, model.config().begin);
-    sum += model.loss(batch.input, batch.labels, pass).nll.item({});
+    sum += model.loss(batch.input, batch.labels, pass).nll.to(Device{}).item({});
   }
   return sum;
 }

@@ -47,7 +47,7 @@ double negative_log_likelihood(const TranslationModel& model, const Dataset& dat
     begin += static_cast<int64_t>(pairs.size());
     Pass pass = Pass::inference(options.compute);
     const CrossEntropy entropy = model.loss(pack_pairs(data, pairs, ends), pass, 0);
-    sum += entropy.nll.item({});
+    sum += entropy.nll.to(Device{}).item({});
     tokens += entropy.counted;
   }
   return sum / static_cast<double>(std::max<int64_t>(1, tokens));

@@ -5,6 +5,9 @@
 
 #include "multihead/base/parallel.h"
 #include "multihead/tensor/convert.h"
+#include "multihead/tensor/copy.h"
+#include "multihead/tensor/memory.h"
+#include "multihead/tensor/storage.h"
 #include "multihead/tensor/tensor.h"
 
 namespace mh {
@@ -73,10 +76,20 @@ void check_range(const View& from) {
   }
 }
 
+bool is_dense(const View& view) {
+  int64_t step = 1;
+  for (int axis = view.rank - 1; axis >= 0; --axis) {
+    if (view.size[axis] != 1 && view.stride[axis] != step) return false;
+    step *= view.size[axis];
+  }
+  return true;
+}
+
 // As one row where both are dense; rank 1 at least.
-void flatten(View& to, View& from, const Tensor& a, const Tensor& b) {
-  if (to.rank > 0 && !(a.is_contiguous() && b.is_contiguous())) return;
-  const int64_t count = a.count();
+void flatten(View& to, View& from) {
+  if (to.rank > 0 && !(is_dense(to) && is_dense(from))) return;
+  int64_t count = 1;
+  for (int axis = 0; axis < to.rank; ++axis) count *= to.size[axis];
   for (View* view : {&to, &from}) {
     view->rank = 1;
     view->size[0] = count;
@@ -86,21 +99,27 @@ void flatten(View& to, View& from, const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-void Tensor::copy_from(const Tensor& other) const {
-  check(shape() == other.shape(), "copy_from: the shapes differ; expected {}; the other is {}", shape(), other.shape());
-  check(*this && other, "copy_from: a tensor is empty; expected memory on both sides; the shape is {}", shape());
-  if (count() == 0) return;
-  check(!overlaps_itself(*this),
-        "copy_from: elements of the destination share memory; expected one place for each; the shape is {}", shape());
-  if (overlaps(*this, other)) return copy_from(other.clone());
-  View to = view_, from = other.view_;
-  flatten(to, from, *this, other);
+void copy_elements(const View& whole_to, const View& whole_from) {
+  View to = whole_to, from = whole_from;
+  flatten(to, from);
   visit_any(to.dtype, [&]<class To>() {
     visit_any(from.dtype, [&]<class From>() {
       check_range<To, From>(from);
       copy_rows<To, From>(to, from);
     });
   });
+}
+
+void Tensor::copy_from(const Tensor& other) const {
+  check(shape() == other.shape(), "copy_from: the shapes differ; expected {}; the other is {}", shape(), other.shape());
+  check(*this && other, "copy_from: a tensor is empty; expected memory on both sides; the shape is {}", shape());
+  if (count() == 0) return;
+  check(!overlaps_itself(*this),
+        "copy_from: elements of the destination share memory; expected one place for each; the shape is {}", shape());
+  const Device here = device();
+  if (here != other.device()) return copy_from(other.to(here));
+  if (overlaps(*this, other)) return copy_from(other.clone());
+  memory_of(here).convert(view_, other.view_, queue_of(here));
 }
 
 Tensor Tensor::clone() const {
@@ -114,8 +133,23 @@ Tensor Tensor::contiguous() const { return is_contiguous() ? *this : clone(); }
 
 Tensor Tensor::to(DType dtype) const {
   if (dtype == this->dtype() || !*this) return *this;
-  Tensor out = empty(shape(), dtype);
+  Tensor out = empty(shape(), dtype, device());
   out.copy_from(*this);
+  return trace_ == 0 ? out : out.traced(kCutTrace);
+}
+
+Tensor Tensor::to(Device wanted) const {
+  const Device here = device();
+  if (wanted == here || !*this) return *this;
+  check(here.is_cpu() || wanted.is_cpu(),
+        "to: the tensor is {}'s and {} asks for it; expected a copy by way of the CPU; {}", mh::name(here),
+        mh::name(wanted), shape());
+  const Tensor from = contiguous(), out = empty(shape(), dtype(), wanted);
+  const Device other = here.is_cpu() ? wanted : here;
+  const Memory& memory = memory_of(other);
+  const auto bytes = static_cast<size_t>(count() * size_of(dtype()));
+  if (bytes > 0) memory.copy(out.view_.data, from.view_.data, bytes, queue_of(other));
+  memory.wait(queue_of(other));
   return trace_ == 0 ? out : out.traced(kCutTrace);
 }
 

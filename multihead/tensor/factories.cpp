@@ -1,6 +1,5 @@
 // Where tensors come from.
 #include <algorithm>
-#include <cstring>
 
 #include "multihead/base/checked_math.h"
 #include "multihead/base/out_of_memory.h"
@@ -50,11 +49,11 @@ View dense_view(void* data, const Shape& shape, DType dtype) {
   return view;
 }
 
-Tensor empty(const Shape& shape, DType dtype) {
+Tensor empty(const Shape& shape, DType dtype, Device device) {
   const auto bytes = static_cast<size_t>(bytes_of("empty", shape, dtype));
   std::shared_ptr<Storage> storage;
   try {
-    storage = std::make_shared<Storage>(bytes);
+    storage = std::make_shared<Storage>(bytes, device);
   } catch (const OutOfMemory&) {
     throw OutOfMemory("empty", bytes, fmt::format("{} {}", name(dtype), shape));
   }
@@ -62,21 +61,18 @@ Tensor empty(const Shape& shape, DType dtype) {
   return {std::move(storage), dense_view(data, shape, dtype)};
 }
 
-Tensor zeros(const Shape& shape, DType dtype) {
-  Tensor out = empty(shape, dtype);
-  std::memset(out.view().data, 0, static_cast<size_t>(out.count() * size_of(dtype)));
+Tensor zeros(const Shape& shape, DType dtype, Device device) { return full(shape, 0, dtype, device); }
+
+Tensor full(const Shape& shape, double value, DType dtype, Device device) {
+  Tensor out = empty(shape, dtype, device);
+  if (out.count() > 0) memory_of(device).fill(out.view(), value, queue_of(device));
   return out;
 }
 
-Tensor full(const Shape& shape, double value, DType dtype) {
-  Tensor out = empty(shape, dtype);
-  visit_any(dtype, [&]<class T>() { std::fill_n(out.data<T>(), out.count(), convert<T>(value)); });
-  return out;
-}
+Tensor empty_like(const Tensor& other) { return empty(other.shape(), other.dtype(), other.device()); }
 
-Tensor empty_like(const Tensor& other) { return empty(other.shape(), other.dtype()); }
-
-Tensor randn(const Shape& shape, uint64_t seed, DType dtype) {
+Tensor randn(const Shape& shape, uint64_t seed, DType dtype, Device device) {
+  if (!device.is_cpu()) return randn(shape, seed, dtype).to(device);
   check(is_float(dtype), "randn: elements of type {}; expected f32, bf16, f16 or f64; the shape is {}", name(dtype),
         shape);
   Tensor out = empty(shape, dtype);

@@ -74,7 +74,7 @@ class Differences {
 bool overlaps(const Tensor& a, const Tensor& b) {
   const View& va = a.view();
   const View& vb = b.view();
-  if (!va || !vb || a.count() == 0 || b.count() == 0) return false;
+  if (!va || !vb || a.count() == 0 || b.count() == 0 || a.device() != b.device()) return false;
   const int64_t a_bytes = size_of(va.dtype), b_bytes = size_of(vb.dtype);
   Differences differences;
   for (int axis = 0; axis < va.rank; ++axis) differences.add(va.stride[axis] * a_bytes, 0, va.size[axis] - 1);

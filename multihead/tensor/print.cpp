@@ -40,6 +40,7 @@ void print(const Tensor& x, int depth, std::string& out) {
 
 std::string to_string(const Tensor& tensor) {
   if (!tensor) return "empty tensor";
+  if (!tensor.device().is_cpu()) return fmt::format("{} on {}", to_string(tensor.to(Device{})), name(tensor.device()));
   std::string out = fmt::format("{} {}\n", name(tensor.dtype()), to_string(tensor.shape()));
   print(tensor, 0, out);
   return out;

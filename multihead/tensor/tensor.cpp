@@ -94,7 +94,16 @@ bool Tensor::is_contiguous() const {
   return true;
 }
 
-void Tensor::require_type(DType wanted) const {
+Device Tensor::device() const { return storage_ ? storage_->device : Device{}; }
+
+void Tensor::require_cpu(std::string_view op) const {
+  const Device here = device();
+  check(here.is_cpu(), "{}: the memory is {}'s; expected the CPU's, as to(Device{{}}) gives; the shape is {}", op,
+        mh::name(here), shape());
+}
+
+void Tensor::require(DType wanted) const {
+  require_cpu("Tensor::data");
   check(dtype() == wanted, "Tensor::data: the elements are {}; {} was asked for; the shape is {}", name(dtype()),
         name(wanted), shape());
 }
@@ -103,6 +112,7 @@ double Tensor::item(std::initializer_list<int64_t> index) const {
   check(static_cast<int>(index.size()) == rank() && view_.data != nullptr,
         "Tensor::item: {} indices into a tensor of {} axes; expected one for each; the shape is {}", index.size(),
         rank(), shape());
+  require_cpu("Tensor::item");
   int64_t offset = 0;
   int axis = 0;
   for (const int64_t i : index) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "multihead/base/device.h"
 #include "multihead/tensor/shape.h"
 
 namespace mh {
@@ -26,6 +27,8 @@ class Tensor {
   explicit operator bool() const { return view_.data != nullptr || storage_ != nullptr; }
 
   DType dtype() const { return view_.dtype; }
+  // Where the memory lies; an empty tensor's is the CPU.
+  Device device() const;
   int rank() const { return view_.rank; }
   // Negative axes count from the end. Throws: invalid_argument past the rank.
   int64_t size(int axis) const;
@@ -35,13 +38,13 @@ class Tensor {
   const View& view() const { return view_; }
   bool is_contiguous() const;
 
-  // The first element. Throws: invalid_argument where T is not the type of the elements.
+  // The first element. Throws: invalid_argument where T is not the type of the elements, or the memory not the CPU's.
   template <class T>
   T* data() const {
-    require_type(dtype_of<T>());
+    require(dtype_of<T>());
     return static_cast<T*>(view_.data);
   }
-  // One element, any type read as a double.
+  // One element, any type read as a double. Throws: invalid_argument, also where the memory is not the CPU's.
   double item(std::initializer_list<int64_t> index) const;
 
   // Views: no copy. Throws: invalid_argument, with the shape, where the axes or bounds do not fit.
@@ -70,13 +73,17 @@ class Tensor {
   // they are cut towards zero and kept within its range. Throws: invalid_argument where an integer does not fit into a
   // narrower type of integers.
   Tensor to(DType dtype) const;
+  // Copy in the memory of another device (itself where it lies there), made when it is returned. One of the two is the
+  // CPU.
+  Tensor to(Device device) const;
   // Every element, in this tensor's type; the two may share memory. Throws: invalid_argument where the shapes differ,
   // two elements here share memory, or an integer does not fit this tensor's type; nothing is written then.
   void copy_from(const Tensor& other) const;
 
  private:
   friend Tensor joined_view(const std::vector<Tensor>& parts, int axis);
-  void require_type(DType wanted) const;
+  void require(DType wanted) const;
+  void require_cpu(std::string_view op) const;
   Tensor derived(const View& view) const;
   std::shared_ptr<Storage> storage_;
   View view_;
@@ -84,24 +91,24 @@ class Tensor {
 };
 
 // Throws: invalid_argument for a negative size or one whose bytes overflow; OutOfMemory, with the bytes.
-Tensor empty(const Shape& shape, DType dtype = DType::f32);
-Tensor zeros(const Shape& shape, DType dtype = DType::f32);
-Tensor full(const Shape& shape, double value, DType dtype = DType::f32);
-Tensor empty_like(const Tensor& other);
+Tensor empty(const Shape& shape, DType dtype = DType::f32, Device device = {});
+Tensor zeros(const Shape& shape, DType dtype = DType::f32, Device device = {});
+Tensor full(const Shape& shape, double value, DType dtype = DType::f32, Device device = {});
+Tensor empty_like(const Tensor& other);  // on its device
 // N(0, 1) by Philox: the same numbers on every machine.
-Tensor randn(const Shape& shape, uint64_t seed, DType dtype = DType::f32);
-// The caller's memory; strides in elements, of any sign. The caller keeps it alive.
+Tensor randn(const Shape& shape, uint64_t seed, DType dtype = DType::f32, Device device = {});
+// The caller's memory, the CPU's; strides in elements, of any sign. The caller keeps it alive.
 // Throws: invalid_argument where it is null with elements to hold, or not aligned to them.
 Tensor wrap(void* data, const Shape& shape, DType dtype);
 Tensor wrap(void* data, const Shape& shape, const std::vector<int64_t>& strides, DType dtype);
 
 template <class T>
-Tensor tensor(const std::vector<T>& values, const Shape& shape) {
+Tensor tensor(const std::vector<T>& values, const Shape& shape, Device device = {}) {
   Tensor out = empty(shape, dtype_of<T>());
   check(static_cast<int64_t>(values.size()) == out.count(), "tensor: {} values do not fill the shape {}", values.size(),
         shape);
   for (size_t i = 0; i < values.size(); ++i) out.template data<T>()[i] = values[i];
-  return out;
+  return out.to(device);
 }
 
 // The view of which `parts` are consecutive parts along an axis, where they are that: of one memory, one behind the

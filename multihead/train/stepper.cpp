@@ -44,9 +44,9 @@ StepResult Stepper::step(const std::vector<StepBatch>& batches) {
     Tape tape;
     const CrossEntropy entropy = batches[n].loss(pass);
     const double share = static_cast<double>(batches[n].tokens) / static_cast<double>(result.tokens);
-    tape.backward({entropy.loss}, {full(entropy.loss.shape(), share)}, gradients);
-    result.loss += share * entropy.loss.item({});
-    result.nll += entropy.nll.item({}) / static_cast<double>(result.tokens);
+    tape.backward({entropy.loss}, {full(entropy.loss.shape(), share, DType::f32, entropy.loss.device())}, gradients);
+    result.loss += share * entropy.loss.to(Device{}).item({});
+    result.nll += entropy.nll.to(Device{}).item({}) / static_cast<double>(result.tokens);
   }
   result.norm = optimiser_->step(gradients, result.rate);
   ++steps_;
@@ -69,7 +69,7 @@ void Stepper::restore(const NamedTensors& state, int64_t steps, int64_t updates)
 Tensor Stepper::empty_scratch() const {
   int64_t largest = 0;
   for (const auto& param : store_->all()) largest = std::max(largest, param->value.count());
-  return empty({largest});
+  return empty({largest}, DType::f32, store_->options().device);
 }
 
 void Stepper::exchange_mean(const Tensor& scratch) {

@@ -158,7 +158,7 @@ struct Call {
   void run(const kernels::Table& table) {
     o.clear();
     lse.clear();
-    table.attention_decode(args());
+    table.attention_decode(args(), queue_of(Device{}));
   }
 };
 
@@ -372,7 +372,7 @@ inline void expect_near(const Call& c, const std::vector<Row>& rows, const std::
 inline void on_every_rung(const std::function<void(const std::string&, const kernels::Table&)>& body) {
   for (const harness::Step& step : harness::steps()) {
     const harness::Scope scope(step);
-    body(step.name, kernels::cpu());
+    body(step.name, kernels::kernels_of(Device{}));
   }
 }
 

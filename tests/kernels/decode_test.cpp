@@ -130,7 +130,7 @@ TEST(Decode, BitEqualAloneOrInABatch) {
       c.o.clear();
       AttentionForwardArgs a = c.args();
       a.sequences = {c.sequences.data() + b, 1};
-      table.attention_decode(a);
+      table.attention_decode(a, queue_of(Device{}));
       const auto row = static_cast<size_t>(4 * 64 * sizeof(float));
       EXPECT_EQ(std::memcmp(c.o.bytes.data() + b * row, all.bytes.data() + b * row, row), 0) << rung << ", " << b;
     }
@@ -150,7 +150,7 @@ TEST(Decode, BitEqualForAnyCompanionsInTheGroup) {
         a.q.data = c.q.bytes.data() + h * 128 * 4;
         a.q.size[1] = 1;
         a.scores.scale = c.scale.data() + h;
-        table.attention_decode(a);
+        table.attention_decode(a, queue_of(Device{}));
         EXPECT_EQ(std::memcmp(c.o.bytes.data(), all.bytes.data() + h * 80 * 4, 80 * 4), 0) << rung << ", row " << h;
       }
     });
@@ -401,7 +401,7 @@ TEST(Decode, WritesNothingButItsRows) {
     for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(std::isnan(c.o.get(c.o.at(0, 0, i, 0))), i != 1) << rung;
     AttentionForwardArgs a = c.args();
     a.lse = View();
-    table.attention_decode(a);
+    table.attention_decode(a, queue_of(Device{}));
   });
 }
 

@@ -28,7 +28,8 @@ inline std::vector<Machine> machines() {
   for (const kernels::RungStatus& status : kernels::rungs()) {
     if (!status.usable) continue;
     kernels::use_rung(status.rung);
-    all.push_back({std::string(kernels::cpu().rung), &kernels::cpu()});
+    const Table& table = kernels::kernels_of(Device{});
+    all.push_back({std::string(table.rung), &table});
   }
   kernels::use_rung(first);
   if (const Table* twin = kernels::amx_twin()) all.push_back({"amx_twin", twin});
@@ -67,14 +68,14 @@ inline void run_into(const Machine& machine, const Product& p, Weights kind, con
   Tensor words;
   if (kind == Weights::packed) {
     int64_t bytes = -1;
-    machine.table->gemm_pack({.w = p.w.view(), .bytes = &bytes});
+    machine.table->gemm_pack({.w = p.w.view(), .bytes = &bytes}, queue_of(Device{}));
     ASSERT_GE(bytes, p.w.count() * size_of(p.w.dtype()));
     words = empty(Shape{bytes}, DType::u8);
-    machine.table->gemm_pack({.w = p.w.view(), .packed = words.data<uint8_t>()});
+    machine.table->gemm_pack({.w = p.w.view(), .packed = words.data<uint8_t>()}, queue_of(Device{}));
     args.packed = words.data<uint8_t>();
     args.w = {};
   }
-  machine.table->gemm(args);
+  machine.table->gemm(args, queue_of(Device{}));
 }
 
 inline Tensor run(const Machine& machine, const Product& p, Weights kind) {

@@ -5,21 +5,30 @@
 
 #include <vector>
 
+#include "multihead/kernels/table.h"
 #include "multihead/tensor/tensor.h"
 
 namespace mh::kernels {
 namespace {
 
+void forward(const RelativeBiasForwardArgs& args) {
+  kernels_of(Device{}).relative_bias_forward(args, queue_of(Device{}));
+}
+void backward(const RelativeBiasBackwardArgs& args) {
+  kernels_of(Device{}).relative_bias_backward(args, queue_of(Device{}));
+}
+
 TEST(RelativeBias, AlibiFallsWithTheDistanceEitherWay) {
   const Tensor slopes = tensor<float>({0.5f, 2.0f}, {2});
   std::vector<float> relative(2 * 5);
-  alibi_forward(slopes.view(), {-2, 5}, relative.data());
+  forward({.slopes = slopes.view(), .distances = {-2, 5}, .relative = relative.data()});
   EXPECT_EQ(relative, (std::vector<float>{-1, -0.5f, 0, -0.5f, -1, -4, -2, 0, -2, -4}));
 }
 
 TEST(RelativeBias, AlibiGradientWeighsByDistance) {
   const Tensor dslopes = zeros({2});
-  alibi_backward(std::vector<float>{1, 10, 100, 1000, 2, 20, 200, 2000}.data(), {-1, 4}, dslopes.view());
+  const std::vector<float> drelative{1, 10, 100, 1000, 2, 20, 200, 2000};
+  backward({.drelative = drelative.data(), .dslopes = dslopes.view(), .distances = {-1, 4}});
   EXPECT_EQ(dslopes.item({0}), -(1 + 100 + 2000));
   EXPECT_EQ(dslopes.item({1}), -(2 + 200 + 4000));
 }
@@ -62,8 +71,8 @@ TEST(RelativeBias, T5GradientIsTheForwardTurnedRound) {
   const Distances distances{-20, 50};
   const Tensor table = randn({8, 3}, 1), dtable = zeros({8, 3}), drelative = randn({3, 50}, 2);
   std::vector<float> relative(3 * 50);
-  t5_forward(table.view(), buckets, distances, relative.data());
-  t5_backward(drelative.data<float>(), buckets, distances, dtable.view());
+  forward({.table = table.view(), .buckets = buckets, .distances = distances, .relative = relative.data()});
+  backward({.drelative = drelative.data<float>(), .dtable = dtable.view(), .buckets = buckets, .distances = distances});
   // The forward is linear: Σ drelative · relative = Σ dtable · table.
   double one = 0, other = 0;
   for (size_t n = 0; n < relative.size(); ++n) one += static_cast<double>(relative[n]) * drelative.data<float>()[n];

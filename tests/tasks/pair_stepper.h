@@ -16,13 +16,15 @@ struct PairStepperOptions {
   float smoothing = 0.1F;
   DType compute = DType::f32;
   uint64_t seed = 1;
+  Device device{};
 };
 
 class PairStepper {
  public:
   explicit PairStepper(const PairStepperOptions& options)
       : options_(options),
-        store_(std::make_shared<ParamStore>(ParamStoreOptions{.seed = options.seed, .compute = options.compute})),
+        store_(std::make_shared<ParamStore>(
+            ParamStoreOptions{.seed = options.seed, .compute = options.compute, .device = options.device})),
         model_(std::make_unique<Transformer>(options.model, store_)),
         stepper_(store_, {options.optimiser, options.schedule, options.compute, options.seed}) {}
 

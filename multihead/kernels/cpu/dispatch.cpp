@@ -6,16 +6,15 @@
 #include <cstdlib>
 
 #include "multihead/base/error.h"
-#include "multihead/kernels/cpu/profile.h"
 #include "multihead/kernels/cpu/isa/rungs.h"
+#include "multihead/kernels/cpu/plain/plain.h"
+#include "multihead/kernels/cpu/profile.h"
 
 #if defined(__x86_64__)
 #include "multihead/kernels/cpu/isa/amx_detect.h"
 #endif
 
 namespace mh::kernels {
-
-void missing(std::string_view name) { fail(ErrorKind::unsupported, "{}: this device has no such kernel", name); }
 
 namespace {
 
@@ -24,8 +23,9 @@ struct Step {
   std::string_view name;
   Table (*refine)(Table below);
   Table (*refine_rows)(Table below);  // null: those of the rung below
-  std::string (*lacks)();             // what the machine lacks; empty: usable
-  bool beside = false;                // a machine without it climbs past it
+  Probes (*probe)(Probes below);
+  std::string (*lacks)();  // what the machine lacks; empty: usable
+  bool beside = false;     // a machine without it climbs past it
 };
 
 #if defined(__x86_64__)
@@ -67,32 +67,35 @@ std::string lacks_avx512() {
 
 // A sanitized build leaves some out (MH_WITHOUT_RUNGS in CMakePresets.json).
 constexpr std::array kSteps = {
-    Step{Rung::baseline, "baseline", baseline::refine, baseline::refine_rows, lacks_baseline},
+    Step{Rung::baseline, "baseline", baseline::refine, baseline::refine_rows, baseline::probe, lacks_baseline},
 #if !defined(MH_WITHOUT_AVX2)
-    Step{Rung::avx2, "avx2", avx2::refine, avx2::refine_rows, lacks_avx2},
+    Step{Rung::avx2, "avx2", avx2::refine, avx2::refine_rows, avx2::probe, lacks_avx2},
 #endif
-    Step{Rung::avx512, "avx512", avx512::refine, avx512::refine_rows, lacks_avx512},
+    Step{Rung::avx512, "avx512", avx512::refine, avx512::refine_rows, avx512::probe, lacks_avx512},
 #if !defined(MH_WITHOUT_AVX512_BF16)
-    Step{Rung::avx512_bf16, "avx512_bf16", avx512_bf16::refine, avx512_bf16::refine_rows, lacks_avx512_bf16, true},
+    Step{Rung::avx512_bf16, "avx512_bf16", avx512_bf16::refine, avx512_bf16::refine_rows, avx512_bf16::probe,
+         lacks_avx512_bf16, true},
 #endif
 #if !defined(MH_WITHOUT_AMX)
-    Step{Rung::amx, "amx", amx::refine, nullptr, lacks_amx},
+    Step{Rung::amx, "amx", amx::refine, nullptr, amx::probe, lacks_amx},
 #endif
 };
 #else
 constexpr std::array kSteps = {
-    Step{Rung::neon, "neon", neon::refine, neon::refine_rows, [] { return std::string(); }},
+    Step{Rung::neon, "neon", neon::refine, neon::refine_rows, neon::probe, [] { return std::string(); }},
 };
 #endif
 
 // Tables by climbing: a rung whose machine features are missing ends the climb, unless it stands beside the way.
 struct Ladder {
   std::array<Table, kSteps.size()> tables;
+  std::array<Probes, kSteps.size()> probes;
   std::array<std::string, kSteps.size()> lacks;  // of the usable ones: empty
   size_t top = 0;
 
   Ladder() {
-    Table below;
+    Table below = plain::refine({});
+    Probes probes_below;
     const Step* end = nullptr;
     for (size_t n = 0; n < kSteps.size(); ++n) {
       lacks[n] = kSteps[n].lacks();
@@ -105,6 +108,7 @@ struct Ladder {
       if (kSteps[n].refine_rows) below = kSteps[n].refine_rows(below);
       below.rung = kSteps[n].name;
       tables[n] = below;
+      probes[n] = probes_below = kSteps[n].probe(probes_below);
       top = n;
     }
     check(lacks[0].empty(), "kernels: {}; no rung of the ladder can run here", lacks[0]);
@@ -184,6 +188,11 @@ const Table& cpu() {
 Rung rung() {
   cpu();
   return kSteps[chosen_step].rung;
+}
+
+const Probes& probes() {
+  cpu();
+  return ladder().probes[chosen_step];
 }
 
 void use_rung(Rung wanted) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "multihead/kernels/limits.h"
 #include "multihead/kernels/table.h"
 
 namespace mh::kernels {
@@ -25,6 +26,8 @@ std::vector<RungStatus> rungs();
 
 // The table in use: the highest usable rung, stopped by MH_CPU_ISA (a rung's name), or what use_rung chose.
 const Table& cpu();
+// The measuring loops of the rung in use.
+const Probes& probes();
 Rung rung();
 // Throws: invalid_argument where this machine cannot run it.
 void use_rung(Rung rung);

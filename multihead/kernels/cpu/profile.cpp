@@ -102,23 +102,16 @@ Notes notes;
 const Table* inner = nullptr;
 
 template <auto kMember, class Args>
-void timed(const Args& args) {
+void timed(const Args& args, Queue& queue) {
   const auto begin = std::chrono::steady_clock::now();
-  (inner->*kMember).run(args);
+  (inner->*kMember).run(args, queue);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   notes.add((inner->*kMember).name, work_of(args), took.count());
 }
 
-template <auto kMember>
-void wrap(Table& table) {
-  [&]<class Args>(Kernel<Args>& kernel) {
-    if (kernel) kernel.run = timed<kMember, Args>;
-  }(table.*kMember);
-}
-
-template <auto... kMembers>
-void wrap_all(Table& table) {
-  (wrap<kMembers>(table), ...);
+template <auto kMember, class Args>
+void wrap(Kernel<Args>& kernel) {
+  if (kernel) kernel.run = timed<kMember, Args>;
 }
 
 }  // namespace
@@ -126,15 +119,7 @@ void wrap_all(Table& table) {
 Table profiled(const Table& below) {
   inner = &below;
   Table out = below;
-  wrap_all<&Table::attention_forward, &Table::attention_decode, &Table::attention_backward, &Table::attention_weights,
-           &Table::attention_mean, &Table::attention_statistics, &Table::gemm, &Table::gemm_pack,
-           &Table::normalise_forward, &Table::normalise_backward, &Table::softmax_forward, &Table::softmax_backward,
-           &Table::log_sum_exp, &Table::top_k, &Table::cross_entropy_forward, &Table::cross_entropy_backward,
-           &Table::embedding_forward, &Table::embedding_backward, &Table::dropout, &Table::activation_forward,
-           &Table::activation_backward, &Table::gated_forward, &Table::gated_backward, &Table::rope, &Table::unary,
-           &Table::recurrent_forward, &Table::recurrent_backward, &Table::additive_forward, &Table::additive_backward,
-           &Table::binary, &Table::reduce, &Table::accumulate, &Table::adamw, &Table::sum_of_squares, &Table::lerp>(
-      out);
+  for_each_kernel([&]<auto kMember>() { wrap<kMember>(out.*kMember); });
   return out;
 }
 

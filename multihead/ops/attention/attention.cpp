@@ -4,6 +4,7 @@
 #include "multihead/ops/attention/plan.h"
 #include "multihead/ops/attention/record.h"
 #include "multihead/ops/attention/run.h"
+#include "multihead/ops/run.h"
 
 namespace mh {
 
@@ -12,7 +13,8 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, con
         detail::CallShapes{&q, &k, &v});
   detail::AttentionPlan plan = detail::plan_attention("attention", {q, k, v, options});
 
-  AttentionResult out{empty(detail::output_shape(plan.size), q.dtype()), empty(detail::lse_shape(plan.size))};
+  AttentionResult out{empty_on(q, detail::output_shape(plan.size), q.dtype()),
+                      empty_on(q, detail::lse_shape(plan.size))};
   detail::run_forward(plan, out.o, out.lse);
 
   const AttentionCall call{q, k, v, out};

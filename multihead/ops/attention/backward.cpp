@@ -2,11 +2,11 @@
 #include <array>
 
 #include "multihead/base/out_of_memory.h"
-#include "multihead/kernels/cpu/dispatch.h"
 #include "multihead/ops/attention/attention.h"
 #include "multihead/ops/attention/plan.h"
 #include "multihead/ops/attention/record.h"
 #include "multihead/ops/attention/run.h"
+#include "multihead/ops/run.h"
 
 namespace mh {
 namespace {
@@ -42,6 +42,7 @@ AttentionPlan plan_backward(const AttentionCall& call, const OutputGradients& gr
   rows_like("d_o", gradients.d_o);
   like("lse", call.result.lse, detail::lse_shape(plan.size), DType::f32);
   if (gradients.d_lse) like("d_lse", gradients.d_lse, detail::lse_shape(plan.size), DType::f32);
+  detail::check_devices(kOp, {&call.q, &call.result.o, &call.result.lse, &gradients.d_o, &gradients.d_lse});
   return plan;
 }
 
@@ -76,7 +77,7 @@ void check_outputs(const AttentionPlan& plan, const AttentionGradients& out, con
   };
   where("dsink", out.dsink, plan.scores.sink != nullptr, {plan.size.H});
   where("dtau", out.dtau, plan.scores.similarity == kernels::Similarity::cosine, {plan.size.H});
-  where("dmix", out.dmix, plan.mixing.kind != detail::Mixing::none, mix_shape(plan));
+  where("dmix", out.dmix, plan.mixing.kind != kernels::Mixing::none, mix_shape(plan));
 
   const std::array<std::pair<std::string_view, const Tensor*>, 4> also{
       {{"o", &call.result.o}, {"lse", &call.result.lse}, {"d_o", &gradients.d_o}, {"d_lse", &gradients.d_lse}}};
@@ -113,7 +114,7 @@ void clear_rest(const AttentionPlan& plan, const Tensor& t) {
     const int64_t end = plan.size.packed && b + 1 < count ? plan.sequences[b + 1].k_begin : plan.size.keys;
     if (begin == end) continue;
     const Tensor rest = plan.size.packed ? t.slice(0, begin, end) : t.select(0, sequence.batch).slice(1, begin, end);
-    if (rest.count() > 0) rest.copy_from(zeros({1, 1, 1}, t.dtype()).broadcast_to(rest.shape()));
+    if (rest.count() > 0) rest.copy_from(zeros_on(t, {1, 1, 1}, t.dtype()).broadcast_to(rest.shape()));
   }
 }
 
@@ -134,30 +135,33 @@ void run_backward(const AttentionPlan& plan, const AttentionGradients& out, cons
   args.dq = rows(out.dq);
   args.dk = rows(out.dk);
   args.dv = rows(out.dv);
-  if (out.dsink) args.dsink = out.dsink.data<float>();
-  if (out.dtau) args.dscale = out.dtau.data<float>();
+  if (out.dsink) args.dsink = out.dsink.view().as<float>();
+  if (out.dtau) args.dscale = out.dtau.view().as<float>();
   const bool dense = plan.dense_bias >= 0 && !out.dbias.empty() && out.dbias[plan.dense_bias];
   const bool relative = plan.relative_bias >= 0 && !out.dbias.empty() && out.dbias[plan.relative_bias];
   if (dense) args.dbias = detail::pair_view(kOp, "dbias", out.dbias[plan.dense_bias], size);
-  const Tensor drelative = relative ? zeros({static_cast<int64_t>(plan.relative.size())}) : Tensor();
-  if (relative) args.drelative = drelative.data<float>();
+  const Tensor drelative = relative ? zeros_on(call.q, {plan.relative_count()}) : Tensor();
+  if (relative) args.drelative = drelative.view().as<float>();
 
-  const kernels::Table& table = kernels::cpu();
-  if (plan.mixing.kind != detail::Mixing::none || !table.attention_backward) {
-    within_memory(kOp, (plan.relative.size() + static_cast<size_t>(size.Tk)) * sizeof(double), "sums of gradients",
-                  [&] { detail::composed_backward(args, plan.mixing, out.dmix ? out.dmix.view() : View{}); });
+  if (plan.mixing.kind != kernels::Mixing::none || !kernels::kernels_of(plan.device).attention_backward) {
+    within_memory(kOp, static_cast<size_t>(plan.relative_count() + size.Tk) * sizeof(double), "sums of gradients", [&] {
+      run(&Table::composed_backward, {args, plan.mixing, out.dmix ? out.dmix.view() : View{}}, call.q);
+    });
   } else {
-    table.attention_backward(args);
+    run(&Table::attention_backward, args, call.q);
   }
   clear_rest(plan, out.dk);
   clear_rest(plan, out.dv);
   if (!relative) return;
   const View to = out.dbias[plan.relative_bias].view();
-  if (to.rank == 1) {
-    kernels::alibi_backward(drelative.data<float>(), plan.distances, to);
-  } else {
-    kernels::t5_backward(drelative.data<float>(), plan.buckets, plan.distances, to);
-  }
+  const bool alibi = to.rank == 1;
+  run(&Table::relative_bias_backward,
+      {.drelative = drelative.view().as<float>(),
+       .dslopes = alibi ? to : View{},
+       .dtable = alibi ? View{} : to,
+       .buckets = plan.buckets,
+       .distances = plan.distances},
+      drelative);
 }
 
 }  // namespace
@@ -167,10 +171,10 @@ AttentionGradients attention_backward(const AttentionCall& call, const Tensor& d
   const AttentionPlan plan = plan_backward(call, {d_o, d_lse}, options);
 
   AttentionGradients out{.dq = empty_like(call.q), .dk = empty_like(call.k), .dv = empty_like(call.v)};
-  for (const Bias& bias : options.bias) out.dbias.push_back(empty(bias_shape(bias)));
-  if (options.sink) out.dsink = empty({plan.size.H});
-  if (plan.scores.similarity == kernels::Similarity::cosine) out.dtau = empty({plan.size.H});
-  if (plan.mixing.kind != detail::Mixing::none) out.dmix = empty(mix_shape(plan));
+  for (const Bias& bias : options.bias) out.dbias.push_back(empty_on(call.q, bias_shape(bias)));
+  if (options.sink) out.dsink = empty_on(call.q, {plan.size.H});
+  if (plan.scores.similarity == kernels::Similarity::cosine) out.dtau = empty_on(call.q, {plan.size.H});
+  if (plan.mixing.kind != kernels::Mixing::none) out.dmix = empty_on(call.q, mix_shape(plan));
   run_backward(plan, out, call, {d_o, d_lse});
 
   const std::vector<Tensor> inputs = traceable(call, {d_o, d_lse}, options);

@@ -52,7 +52,7 @@ int64_t touched_bytes(const AttentionPlan& plan, DType type) {
       s.batch * s.H * s.rows * ((s.Dk + s.Dv) * size_of(type) + size_of(DType::f32)) + keys * s.Hkv * per_key;
   bytes += elements(plan.scores.bias) + elements(plan.scores.q_documents) + elements(plan.scores.k_documents);
   for (int n = 0; n < plan.scores.dense_count; ++n) bytes += elements(plan.scores.dense[n].where);
-  return bytes + static_cast<int64_t>(plan.relative.size() * sizeof(float)) + elements(plan.mixing.matrix);
+  return bytes + plan.relative_count() * size_of(DType::f32) + elements(plan.mixing.matrix);
 }
 
 // The threads' scratch grows by blocks of 2 MiB.
@@ -77,7 +77,7 @@ int64_t scratch_bytes(const AttentionPlan& plan, Route route) {
   const detail::AttentionSizes& s = plan.size;
   const int64_t f32 = size_of(DType::f32);
   if (route == Route::composed) {
-    const int64_t rows = detail::composed_rows(s.H, s.Tq, s.Tk);
+    const int64_t rows = kernels::composed_rows(s.H, s.Tq, s.Tk);
     return plan.bytes() + f32 * (2 * s.H * rows * s.Tk + s.H * rows * s.Dk + 2 * s.Hkv * s.Tk * (s.Dk + s.Dv));
   }
   int64_t shared = partial_bytes(plan, route) + static_cast<int64_t>(plan.sequences.size()) * 64;
@@ -91,15 +91,16 @@ int64_t scratch_bytes(const AttentionPlan& plan, Route route) {
 
 std::string why_not_faster(const AttentionPlan& plan, Route route) {
   if (route == Route::composed) {
-    return plan.mixing.kind != detail::Mixing::none
+    return plan.mixing.kind != kernels::Mixing::none
                ? "score mixing needs whole rows of scores, which only the composed path holds"
                : "this device has no attention_forward kernel";
   }
   std::vector<std::string> reasons;
   const int64_t rows = plan.size.H / plan.size.Hkv * plan.size.Tq;
   if (route == Route::forward && rows <= kernels::kDecodeMostRows && !plan.size.packed) {
-    reasons.push_back(kernels::cpu().attention_decode ? "attention_decode takes dot similarity without dropout alone"
-                                                      : "this device has no attention_decode kernel");
+    reasons.push_back(kernels::kernels_of(plan.device).attention_decode
+                          ? "attention_decode takes dot similarity without dropout alone"
+                          : "this device has no attention_decode kernel");
   }
   if (route == Route::split)
     reasons.push_back("sequences of few rows run on attention_decode, the others on attention_forward");
@@ -110,23 +111,24 @@ std::string why_not_faster(const AttentionPlan& plan, Route route) {
       reasons.push_back(fmt::format("the amx rung would multiply bf16 faster, but {}", status.why));
     }
   }
-  if (kernels::cpu().rung != highest)
-    reasons.push_back(fmt::format("the rung {} is in use though {} is usable", kernels::cpu().rung, highest));
+  if (kernels::kernels_of(plan.device).rung != highest)
+    reasons.push_back(
+        fmt::format("the rung {} is in use though {} is usable", kernels::kernels_of(plan.device).rung, highest));
   return fmt::format("{}", fmt::join(reasons, "; "));
 }
 
 Explanation explain_plan(AttentionPlan plan, DType type) {
-  const Route route = detail::route_of(kernels::cpu(), plan);
+  const Route route = detail::route_of(kernels::kernels_of(plan.device), plan);
   detail::fill_relative(plan, route == Route::decode);
   Explanation out;
   out.composed = route == Route::composed;
   out.kernel = out.composed ? "composed" : route == Route::decode ? "attention_decode" : "attention_forward";
-  out.rung = std::string(kernels::cpu().rung);
+  out.rung = std::string(kernels::kernels_of(plan.device).rung);
   out.why = why_not_faster(plan, route);
   const int64_t H = plan.size.H;
-  const int64_t mixing = plan.mixing.kind == detail::Mixing::heads  ? H
-                         : plan.mixing.kind == detail::Mixing::keys ? plan.size.Tk
-                                                                    : 0;
+  const int64_t mixing = plan.mixing.kind == kernels::Mixing::heads  ? H
+                         : plan.mixing.kind == kernels::Mixing::keys ? plan.size.Tk
+                                                                     : 0;
   out.flops = 2 * H * kept_pairs(plan) * (plan.size.Dk + plan.size.Dv + mixing);
   out.bytes = touched_bytes(plan, type);
   out.scratch = scratch_bytes(plan, route);

@@ -1,17 +1,16 @@
-// The cache: room, appending, quantising, pages shared until written.
+// The cache: room, appending, pages shared until written.
 #include "multihead/ops/attention/kv_cache.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <limits>
 #include <numeric>
 
 #include "multihead/autograd/tape.h"
 #include "multihead/base/checked_math.h"
-#include "multihead/base/parallel.h"
-#include "multihead/ops/attention/plan.h"
+#include "multihead/kernels/kv_cache.h"
 #include "multihead/ops/attention/kv_cache_pages.h"
+#include "multihead/ops/attention/plan.h"
+#include "multihead/ops/run.h"
 
 namespace mh {
 namespace {
@@ -20,57 +19,6 @@ using detail::pages_for;
 
 constexpr int64_t kMostKeys = std::numeric_limits<int32_t>::max();
 constexpr int64_t kMostWidth = 512;
-
-// round(x / scale) with scale = max|x| / 127; a row with a NaN or an infinity reads back as NaN.
-float quantise(const float* x, int64_t width, int8_t* to) {
-  float largest = 0;
-  bool finite = true;
-  for (int64_t d = 0; d < width; ++d) {
-    finite = finite && std::isfinite(x[d]);
-    largest = std::max(largest, std::abs(x[d]));
-  }
-  if (!finite) {
-    std::fill(to, to + width, int8_t{1});
-    return std::numeric_limits<float>::quiet_NaN();
-  }
-  const float scale = largest / 127.0f;
-  for (int64_t d = 0; d < width; ++d) {
-    const float steps = scale == 0 ? 0.0f : std::nearbyint(x[d] / scale);
-    to[d] = static_cast<int8_t>(std::clamp(steps, -127.0f, 127.0f));
-  }
-  return scale;
-}
-
-struct Row {
-  int64_t entry, head, at;  // where in the cache
-};
-
-// Row t of batch entry n of `from` into the cache, in the cache's type.
-void store_row(const View& from, int64_t n, int64_t t, const View& to, const View& scales, const Row& row) {
-  const int64_t width = from.size[3];
-  if (from.dtype == to.dtype && from.stride[3] == 1) {
-    const int64_t element = size_of(to.dtype);
-    const int64_t source = n * from.stride[0] + row.head * from.stride[1] + t * from.stride[2];
-    const int64_t place = row.entry * to.stride[0] + row.head * to.stride[1] + row.at * to.stride[2];
-    std::memcpy(static_cast<char*>(to.data) + place * element, static_cast<const char*>(from.data) + source * element,
-                static_cast<size_t>(width * element));
-    return;
-  }
-  float widened[kMostWidth];
-  visit_float("kv_cache", from.dtype, [&]<class T>() {
-    const T* x = from.at<T>(n, row.head, t);
-    for (int64_t d = 0; d < width; ++d) widened[d] = static_cast<float>(x[d * from.stride[3]]);
-  });
-  if (to.dtype == DType::i8) {
-    *scales.at<float>(row.entry, row.head, row.at) =
-        quantise(widened, width, to.at<int8_t>(row.entry, row.head, row.at));
-    return;
-  }
-  visit_float("kv_cache", to.dtype, [&]<class T>() {
-    T* y = to.at<T>(row.entry, row.head, row.at);
-    for (int64_t d = 0; d < width; ++d) y[d] = static_cast<T>(widened[d]);
-  });
-}
 
 void check_options(const KVCacheOptions& o) {
   const auto sizes = [&] {
@@ -106,11 +54,11 @@ KVCache::KVCache(const KVCacheOptions& options) : options_(options) {
   const KVCacheOptions& o = options_;
   const int64_t pool = o.page > 0 ? pages_for(o.capacity, o.page) : 0;
   const int64_t entries = o.page > 0 ? pool : o.batch, length = o.page > 0 ? o.page : o.capacity;
-  keys = empty({entries, o.key_heads, length, o.key_width}, o.dtype);
-  values = empty({entries, o.key_heads, length, o.value_width}, o.dtype);
+  keys = empty({entries, o.key_heads, length, o.key_width}, o.dtype, o.device);
+  values = empty({entries, o.key_heads, length, o.value_width}, o.dtype, o.device);
   if (o.dtype == DType::i8) {
-    key_scales = empty({entries, o.key_heads, length});
-    value_scales = empty({entries, o.key_heads, length});
+    key_scales = empty({entries, o.key_heads, length}, DType::f32, o.device);
+    value_scales = empty({entries, o.key_heads, length}, DType::f32, o.device);
   }
   lengths_.assign(static_cast<size_t>(o.batch), 0);
   if (o.page == 0) return;
@@ -136,6 +84,7 @@ void KVCache::append(const Tensor& k, const Tensor& v) {
 
 void KVCache::check_rows(const Tensor& k, const Tensor& v, const std::vector<int32_t>& sequences) const {
   const detail::CallShapes shapes{nullptr, &k, &v};
+  detail::check_devices("kv_cache", {&keys, &k, &v});
   const KVCacheOptions& o = options_;
   const int64_t rows = static_cast<int64_t>(sequences.size());
   for (const auto& [what, t, width] : {std::tuple{"k", &k, o.key_width}, std::tuple{"v", &v, o.value_width}}) {
@@ -175,17 +124,25 @@ void KVCache::append(const Tensor& k, const Tensor& v, const std::vector<int32_t
   if (options_.page > 0) {
     for (const int32_t b : sequences) make_room(b, count);
   }
-  const int64_t heads = options_.key_heads, page = options_.page;
-  parallel_for(static_cast<int64_t>(sequences.size()) * heads, [&](int64_t task) {
-    const int64_t n = task / heads, b = sequences[n];
-    for (int64_t t = 0; t < count; ++t) {
-      const int64_t j = lengths_[b] + t;
-      Row row{b, task % heads, j};
-      if (page > 0) row = {*pages.view().at<int32_t>(b, j / page), task % heads, j % page};
-      store_row(k.view(), n, t, keys.view(), key_scales.view(), row);
-      store_row(v.view(), n, t, values.view(), value_scales.view(), row);
-    }
-  });
+  std::vector<int32_t> before;
+  before.reserve(sequences.size());
+  for (const int32_t b : sequences) before.push_back(lengths_[b]);
+  const Device device = options_.device;
+  std::vector<Tensor> held;
+  const Tensor table = pages.to(device);
+  run(&Table::cache_append,
+      {.k = k.view(),
+       .v = v.view(),
+       .keys = keys.view(),
+       .values = values.view(),
+       .key_scales = key_scales.view(),
+       .value_scales = value_scales.view(),
+       .pages = table.view(),
+       .sequences = detail::placed(sequences, device, held),
+       .lengths = detail::placed(before, device, held),
+       .count = static_cast<int64_t>(sequences.size()),
+       .page = options_.page},
+      keys);
   for (const int32_t b : sequences) lengths_[b] += static_cast<int32_t>(count);
 }
 

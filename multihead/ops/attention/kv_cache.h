@@ -14,6 +14,7 @@ struct KVCacheOptions {
   int64_t capacity = 0;  // keys per sequence (appended), or of all sequences together (paged)
   DType dtype = DType::f32;
   int64_t page = 0;  // 0: one run of memory per sequence; else keys per page, taken from a pool as sequences grow
+  Device device{};
 };
 
 // int8 holds round(x / scale) with one scale per key head and token, scale = max|x| / 127; a row that is not finite
@@ -46,7 +47,7 @@ class KVCache {
 
   Tensor keys, values;              // (B, Hkv, capacity, D), or paged (pages, Hkv, page, D)
   Tensor key_scales, value_scales;  // int8: f32, the same shape without D
-  Tensor pages;                     // paged: i32 (B, at least the most pages of a sequence)
+  Tensor pages;                     // paged: i32 (B, at least the most pages of a sequence), the CPU's on every device
 
  private:
   void check_rows(const Tensor& k, const Tensor& v, const std::vector<int32_t>& sequences) const;

@@ -11,17 +11,10 @@ namespace {
 
 using detail::pages_for;
 
-// Keys [0, count) of entry `from` become those of entry `to`, for every head. t is as it was made: (entries, heads,
-// keys) or with a width, without gaps.
+// Keys [0, count) of entry `from` become those of entry `to`, for every head.
 void copy_entry(const Tensor& t, int64_t from, int64_t to, int64_t count) {
   if (!t || count == 0) return;
-  const int64_t element = size_of(t.dtype());
-  const size_t bytes = static_cast<size_t>(count * t.stride(2) * element);
-  char* data = static_cast<char*>(t.view().data);
-  for (int64_t head = 0; head < t.size(1); ++head) {
-    const int64_t offset = head * t.stride(1);
-    std::memcpy(data + (to * t.stride(0) + offset) * element, data + (from * t.stride(0) + offset) * element, bytes);
-  }
+  t.select(0, to).slice(1, 0, count).copy_from(t.select(0, from).slice(1, 0, count));
 }
 
 }  // namespace
@@ -130,7 +123,7 @@ void KVCache::choose(const std::vector<int32_t>& parents) {
       if (!*t) continue;
       Shape shape = t->shape();
       shape[0] = count;
-      const Tensor chosen = empty(shape, t->dtype());
+      const Tensor chosen = empty(shape, t->dtype(), t->device());
       for (int64_t n = 0; n < count; ++n) {
         if (lengths[n] > 0)
           chosen.select(0, n).slice(1, 0, lengths[n]).copy_from(t->select(0, parents[n]).slice(1, 0, lengths[n]));

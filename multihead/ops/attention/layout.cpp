@@ -52,23 +52,25 @@ void check_heads(const AttentionPlan& plan, const CallShapes& shapes) {
         "{}: the sizes multiply past 63 bits; expected arrays that can be addressed; {}", plan.op, shapes);
 }
 
-const Tensor& check_boundaries(const AttentionPlan& plan, std::string_view what, const Tensor& t,
-                               const CallShapes& shapes) {
+Tensor check_boundaries(const AttentionPlan& plan, std::string_view what, const Tensor& t, const CallShapes& shapes) {
   check(static_cast<bool>(t), "{}: {} has no memory; expected i32 (sequences + 1); {}", plan.op, what, shapes);
   check(t.dtype() == DType::i32 && t.rank() == 1 && t.size(0) >= 1, "{}: {} is {} {}; expected i32 (sequences + 1); {}",
         plan.op, what, name(t.dtype()), t.shape(), shapes);
-  const View& view = t.view();
+  const Tensor list = readable(t);
+  const View& view = list.view();
   check(*view.at<int32_t>(0) == 0, "{}: {} begins with {}; expected 0; {}", plan.op, what, *view.at<int32_t>(0),
         shapes);
-  return t;
+  return list;
 }
 
 void list_packed(AttentionPlan& plan, const Packed& packed, const CallShapes& shapes) {
-  const View& cu_q = check_boundaries(plan, "cu_seqlens_q", packed.cu_seqlens_q, shapes).view();
-  const View& cu_k = check_boundaries(plan, "cu_seqlens_k", packed.cu_seqlens_k, shapes).view();
+  const Tensor q_list = check_boundaries(plan, "cu_seqlens_q", packed.cu_seqlens_q, shapes);
+  const Tensor k_list = check_boundaries(plan, "cu_seqlens_k", packed.cu_seqlens_k, shapes);
+  const View &cu_q = q_list.view(), &cu_k = k_list.view();
   AttentionSizes& s = plan.size;
-  check(cu_q.size[0] == cu_k.size[0], "{}: cu_seqlens_q has {} entries and cu_seqlens_k {}; expected the same number; {}",
-        plan.op, cu_q.size[0], cu_k.size[0], shapes);
+  check(cu_q.size[0] == cu_k.size[0],
+        "{}: cu_seqlens_q has {} entries and cu_seqlens_k {}; expected the same number; {}", plan.op, cu_q.size[0],
+        cu_k.size[0], shapes);
   s.sequences = cu_q.size[0] - 1;
   plan.sequences.resize(static_cast<size_t>(s.sequences));
   for (int64_t b = 0; b < s.sequences; ++b) {
@@ -106,8 +108,8 @@ void plan_layout(AttentionPlan& plan, const AttentionInputs& in) {
   const int batch = 0, heads = 1, rows = s.packed ? 0 : 2, width = rank - 1;
   check(q.size[width] == k.size[width], "{}: heads of q are {} wide and those of k {}; expected one width; {}", plan.op,
         q.size[width], k.size[width], shapes);
-  check(k.size[heads] == v.size[heads], "{}: k has {} heads and v {}; expected the same number; {}", plan.op, k.size[heads],
-        v.size[heads], shapes);
+  check(k.size[heads] == v.size[heads], "{}: k has {} heads and v {}; expected the same number; {}", plan.op,
+        k.size[heads], v.size[heads], shapes);
   check(k.size[rows] == v.size[rows], "{}: k has {} rows and v {}; expected the same number; {}", plan.op, k.size[rows],
         v.size[rows], shapes);
   check(s.packed || (k.size[batch] == q.size[batch] && v.size[batch] == q.size[batch]),
@@ -143,8 +145,8 @@ void plan_cache_layout(AttentionPlan& plan, const Tensor& q, const KVCache& cach
   const KVCacheOptions& o = cache.options();
   AttentionSizes& s = plan.size;
   check_operand(plan.op, "q", q, 4, shapes);
-  check(q.size(0) == o.batch, "{}: q has a batch of {} and the cache {} sequences; expected the same number; {}", plan.op,
-        q.size(0), o.batch, shapes);
+  check(q.size(0) == o.batch, "{}: q has a batch of {} and the cache {} sequences; expected the same number; {}",
+        plan.op, q.size(0), o.batch, shapes);
   check(q.size(-1) == o.key_width, "{}: heads of q are {} wide and those of the cache {}; expected one width; {}",
         plan.op, q.size(-1), o.key_width, shapes);
   const int64_t longest = o.batch == 0 ? 0 : *std::max_element(cache.lengths().begin(), cache.lengths().end());
@@ -160,11 +162,13 @@ void plan_cache_layout(AttentionPlan& plan, const Tensor& q, const KVCache& cach
        .keys = longest};
   check_heads(plan, shapes);
   plan.q = q.view();
+  const Tensor pages = cache.pages.to(plan.device);
+  if (!plan.device.is_cpu()) plan.held.push_back(pages);
   plan.kv = {.k = cache.keys.view(),
              .v = cache.values.view(),
              .k_scale = cache.key_scales.view(),
              .v_scale = cache.value_scales.view(),
-             .pages = cache.pages.view()};
+             .pages = pages.view()};
   plan.sequences.resize(static_cast<size_t>(s.batch));
   for (int64_t b = 0; b < s.batch; ++b) plan.sequences[b] = {.batch = b, .q_len = s.Tq, .k_len = cache.lengths()[b]};
 }

@@ -18,8 +18,8 @@ bool is_offset_list(const Tensor& t) { return t.rank() == 1 && t.dtype() == DTyp
 bool same_offsets(const Mask& a, const Mask& b) {
   if (!(a.offset || a.offsets) || !(b.offset || b.offsets)) return true;
   if (a.offset && b.offset) return *a.offset == *b.offset;
-  const Tensor& list = a.offsets ? a.offsets : b.offsets;
-  const Tensor& other = a.offsets && b.offsets ? b.offsets : list;
+  const Tensor list = (a.offsets ? a.offsets : b.offsets).to(Device{});
+  const Tensor other = a.offsets && b.offsets ? b.offsets.to(Device{}) : list;
   if (!is_offset_list(list) || !is_offset_list(other) || list.size(0) != other.size(0)) return false;
   const int64_t constant = a.offset ? *a.offset : b.offset.value_or(0);
   const bool lists = a.offsets && b.offsets;

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "multihead/ops/attention/plan.h"
+#include "multihead/ops/run.h"
 
 namespace mh::detail {
 namespace {
@@ -10,11 +11,11 @@ namespace {
 // Keeps position ± window ± length inside 63 bits.
 constexpr int64_t kMaxPosition = int64_t{1} << 40;
 
-View sequence_list_view(const AttentionPlan& plan, std::string_view what, const Tensor& t, const CallShapes& shapes) {
+Tensor sequence_list(const AttentionPlan& plan, std::string_view what, const Tensor& t, const CallShapes& shapes) {
   check(t.dtype() == DType::i32 && t.rank() == 1 && t.size(0) == plan.size.sequences,
         "{}: {} is {} {}; expected i32 ({}), one per sequence; {}", plan.op, what, name(t.dtype()), t.shape(),
         plan.size.sequences, shapes);
-  return t.view();
+  return readable(t);
 }
 
 void plan_lengths(AttentionPlan& plan, const Mask& mask, const CallShapes& shapes) {
@@ -24,7 +25,8 @@ void plan_lengths(AttentionPlan& plan, const Mask& mask, const CallShapes& shape
   for (const Tensor& t : mask.lengths) {
     check(static_cast<bool>(t), "{}: lengths has no memory; expected i32 ({}); {}", plan.op, plan.size.sequences,
           shapes);
-    const View lengths = sequence_list_view(plan, "lengths", t, shapes);
+    const Tensor list = sequence_list(plan, "lengths", t, shapes);
+    const View& lengths = list.view();
     for (int64_t b = 0; b < plan.size.sequences; ++b) {
       const int64_t length = *lengths.at<int32_t>(b);
       const int64_t most = plan.size.packed ? plan.size.Tk : whole[b].k_len;
@@ -38,8 +40,8 @@ void plan_lengths(AttentionPlan& plan, const Mask& mask, const CallShapes& shape
 void plan_positions(AttentionPlan& plan, const Mask& mask, const CallShapes& shapes) {
   check(!mask.offset || (*mask.offset >= -kMaxPosition && *mask.offset <= kMaxPosition),
         "{}: the offset is {}; expected at most 2^40 either way; {}", plan.op, mask.offset.value_or(0), shapes);
-  View offsets;
-  if (mask.offsets) offsets = sequence_list_view(plan, "offsets", mask.offsets, shapes);
+  const Tensor list = mask.offsets ? sequence_list(plan, "offsets", mask.offsets, shapes) : Tensor();
+  const View& offsets = list.view();
   for (int64_t b = 0; b < plan.size.sequences; ++b) {
     kernels::Sequence& sequence = plan.sequences[b];
     sequence.position = offsets ? *offsets.at<int32_t>(b) : mask.offset.value_or(sequence.k_len - sequence.q_len);
@@ -59,8 +61,8 @@ void plan_band(AttentionPlan& plan, const Mask& mask, const CallShapes& shapes) 
 
   scores.has_prefix = mask.prefix.has_value() || static_cast<bool>(mask.prefixes);
   if (!scores.has_prefix) return;
-  View prefixes;
-  if (mask.prefixes) prefixes = sequence_list_view(plan, "prefix", mask.prefixes, shapes);
+  const Tensor list = mask.prefixes ? sequence_list(plan, "prefix", mask.prefixes, shapes) : Tensor();
+  const View& prefixes = list.view();
   for (int64_t b = 0; b < plan.size.sequences; ++b) {
     const int64_t n = prefixes ? *prefixes.at<int32_t>(b) : *mask.prefix;
     check(n >= 0, "{}: prefix[{}] is {}; expected a number of keys; {}", plan.op, b, n, shapes);
@@ -69,8 +71,8 @@ void plan_band(AttentionPlan& plan, const Mask& mask, const CallShapes& shapes) 
 }
 
 // (B, T) ids, one row for all allowed, with a unit last stride.
-View document_view(const AttentionPlan& plan, std::string_view what, const Tensor& t, int64_t length,
-                   const CallShapes& shapes) {
+Tensor documents_of(const AttentionPlan& plan, std::string_view what, const Tensor& t, int64_t length,
+                    const CallShapes& shapes) {
   check(static_cast<bool>(t), "{}: {} has no memory; expected i32 ({}, {}); {}", plan.op, what, plan.size.sequences,
         length, shapes);
   check(t.dtype() == DType::i32 && t.rank() == 2 && (t.size(0) == plan.size.sequences || t.size(0) == 1) &&
@@ -79,10 +81,7 @@ View document_view(const AttentionPlan& plan, std::string_view what, const Tenso
         length, shapes);
   check(length <= 1 || t.stride(1) == 1, "{}: {} has a last stride of {}; expected 1; {}", plan.op, what, t.stride(1),
         shapes);
-  View view = t.view();
-  view.size[0] = plan.size.sequences;
-  if (t.size(0) == 1) view.stride[0] = 0;
-  return view;
+  return t.broadcast_to(Shape{plan.size.sequences, length});
 }
 
 // A number that no key carries, for queries that sit at no key.
@@ -121,18 +120,18 @@ std::vector<DocumentRun> document_runs(const int32_t* ids, int64_t count) {
 
 // Documents whose keys lie side by side bound their rows as a band does: whole blocks of keys are then never looked at.
 // Each sequence for itself: what is computed of one must not depend on the others.
-void plan_document_runs(AttentionPlan& plan) {
+void plan_document_runs(AttentionPlan& plan, const View& queries, const View& keys) {
   const AttentionSizes& s = plan.size;
   std::vector<int32_t> begin(static_cast<size_t>(s.sequences * s.Tq)), end(begin.size());
   bool any = false;
   for (int64_t b = 0; b < s.sequences; ++b) {
     kernels::Sequence& sequence = plan.sequences[b];
     if (sequence.q_len == 0 || sequence.k_len == 0) continue;
-    const std::vector<DocumentRun> runs = document_runs(plan.scores.k_documents.at<int32_t>(b), sequence.k_len);
+    const std::vector<DocumentRun> runs = document_runs(keys.at<int32_t>(b), sequence.k_len);
     sequence.scattered = runs.empty();
     if (sequence.scattered) continue;
     any = true;
-    const int32_t* own = plan.scores.q_documents.at<int32_t>(b);
+    const int32_t* own = queries.at<int32_t>(b);
     auto run = runs.begin();
     for (int64_t i = 0; i < sequence.q_len; ++i) {
       if (run == runs.end() || run->id != own[i]) {
@@ -147,14 +146,13 @@ void plan_document_runs(AttentionPlan& plan) {
   if (!any) return;
   plan.document_begin = std::move(begin);
   plan.document_end = std::move(end);
-  plan.scores.document_begin = plan.document_begin.data();
-  plan.scores.document_end = plan.document_end.data();
+  plan.scores.document_begin = placed(plan.document_begin, plan.device, plan.held);
+  plan.scores.document_end = placed(plan.document_end, plan.device, plan.held);
 }
 
 // What each query belongs to where only keys were told: the document of the key at its position.
-void place_queries(AttentionPlan& plan) {
+View place_queries(AttentionPlan& plan, const View& keys) {
   const AttentionSizes& s = plan.size;
-  const View& keys = plan.scores.k_documents;
   plan.query_documents.assign(static_cast<size_t>(s.sequences * s.Tq), unused_document(keys, s.sequences, s.Tk));
   for (int64_t b = 0; b < s.sequences; ++b) {
     for (int64_t i = 0; i < s.Tq; ++i) {
@@ -162,12 +160,13 @@ void place_queries(AttentionPlan& plan) {
       if (at >= 0 && at < s.Tk) plan.query_documents[b * s.Tq + i] = *keys.at<int32_t>(b, at);
     }
   }
-  View& view = plan.scores.q_documents;
+  View view;
   view.data = plan.query_documents.data();
   view.dtype = DType::i32;
   view.rank = 2;
   view.size = {s.sequences, s.Tq, 1, 1, 1, 1};
   view.stride = {s.Tq, 1, 0, 0, 0, 0};
+  return view;
 }
 
 void plan_documents(AttentionPlan& plan, const Mask& mask, const CallShapes& shapes) {
@@ -176,12 +175,20 @@ void plan_documents(AttentionPlan& plan, const Mask& mask, const CallShapes& sha
   if (!mask.key_documents) return;
   const AttentionSizes& s = plan.size;
   kernels::Scores& scores = plan.scores;
-  scores.k_documents = document_view(plan, "the documents of the keys", mask.key_documents, s.Tk, shapes);
-  if (mask.query_documents)
-    scores.q_documents = document_view(plan, "the documents of the queries", mask.query_documents, s.Tq, shapes);
-  else
-    place_queries(plan);
-  plan_document_runs(plan);
+  const Tensor keys = documents_of(plan, "the documents of the keys", mask.key_documents, s.Tk, shapes);
+  const Tensor keys_here = readable(keys);
+  scores.k_documents = keys.view();
+  if (mask.query_documents) {
+    const Tensor queries = documents_of(plan, "the documents of the queries", mask.query_documents, s.Tq, shapes);
+    const Tensor queries_here = readable(queries);
+    scores.q_documents = queries.view();
+    plan_document_runs(plan, queries_here.view(), keys_here.view());
+    return;
+  }
+  const View queries = place_queries(plan, keys_here.view());
+  scores.q_documents = queries;
+  scores.q_documents.data = const_cast<int32_t*>(placed(plan.query_documents, plan.device, plan.held));
+  plan_document_runs(plan, queries, keys_here.view());
 }
 
 }  // namespace

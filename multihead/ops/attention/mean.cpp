@@ -1,12 +1,12 @@
 // Attention with the mean of its weights over heads: in one pass where there is a kernel for it.
 #include <numeric>
 
-#include "multihead/kernels/cpu/dispatch.h"
 #include "multihead/ops/attention/attention.h"
 #include "multihead/ops/attention/plan.h"
 #include "multihead/ops/attention/record.h"
 #include "multihead/ops/attention/run.h"
 #include "multihead/ops/reduce.h"
+#include "multihead/ops/run.h"
 
 namespace mh {
 namespace {
@@ -45,9 +45,9 @@ void attention_mean_into(const Tensor& mean, const AttentionCall& call, const At
         mean.shape());
   refuse_traced(op, detail::traceable(call, options));
 
-  const kernels::Table& table = kernels::cpu();
-  if (plan.mixing.kind != detail::Mixing::none || options.dropout.p > 0 || !table.attention_mean) {
-    const AttentionResult results{out.o, out.lse ? out.lse : empty(detail::lse_shape(size))};
+  if (plan.mixing.kind != kernels::Mixing::none || options.dropout.p > 0 ||
+      !kernels::kernels_of(plan.device).attention_mean) {
+    const AttentionResult results{out.o, out.lse ? out.lse : empty_on(q, detail::lse_shape(size))};
     detail::run_forward(plan, results.o, results.lse);
     mean_of_weights(mean, {q, k, v, results}, options, rows_at_once(size));
     return;
@@ -56,7 +56,7 @@ void attention_mean_into(const Tensor& mean, const AttentionCall& call, const At
   kernels::AttentionMeanArgs args{detail::forward_args(plan), mean.view()};
   args.call.o = detail::heads_view(size, out.o);
   if (out.lse) args.call.lse = detail::lse_view(size, out.lse);
-  table.attention_mean(args);
+  run(&Table::attention_mean, args, mean);
 }
 
 }  // namespace mh

@@ -1,39 +1,11 @@
 // Joins attention over disjoint sets of keys, and the gradient of that.
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
+#include "multihead/kernels/merge.h"
 #include "multihead/autograd/tape.h"
-#include "multihead/base/parallel.h"
 #include "multihead/ops/attention/attention.h"
-#include "multihead/ops/attention/plan.h"
+#include "multihead/ops/run.h"
 
 namespace mh {
 namespace {
-
-constexpr float kNone = -std::numeric_limits<float>::infinity();
-
-// Rows of o and entries of lse side by side, padded (B, H, T) or packed (H, ΣT).
-struct Rows {
-  explicit Rows(const AttentionResult& result) : o(result.o.view()), lse(result.lse.view()), packed(lse.rank == 2) {
-    for (int axis = 0; axis < lse.rank; ++axis) count *= lse.size[axis];
-    width = o.size[o.rank - 1];
-  }
-
-  float* entry(int64_t n) const {
-    const int64_t t = n % lse.size[lse.rank - 1], rest = n / lse.size[lse.rank - 1];
-    return packed ? lse.at<float>(rest, t) : lse.at<float>(rest / lse.size[1], rest % lse.size[1], t);
-  }
-  template <class T>
-  T* row(int64_t n) const {
-    const int64_t t = n % lse.size[lse.rank - 1], rest = n / lse.size[lse.rank - 1];
-    return packed ? o.at<T>(t, rest) : o.at<T>(rest / lse.size[1], rest % lse.size[1], t);
-  }
-
-  View o, lse;
-  bool packed;
-  int64_t count = 1, width = 0;
-};
 
 Shape lse_shape_of(const Shape& o) { return o.rank() == 4 ? Shape{o[0], o[1], o[2]} : Shape{o[1], o[0]}; }
 
@@ -42,6 +14,7 @@ void check_parts(std::string_view op, const std::vector<AttentionResult>& parts)
   for (size_t n = 0; n < parts.size(); ++n) {
     const Tensor &o = parts[n].o, &lse = parts[n].lse, &first = parts[0].o;
     check(o && lse, "{}: part {} lacks o or lse; expected both", op, n);
+    detail::check_devices(op, {&first, &o, &lse});
     check(o.rank() == 4 || o.rank() == 3, "{}: o of part {} is {}; expected (B, H, Tq, Dv) or packed (T, H, Dv)", op, n,
           o.shape());
     if (o.dtype() != DType::f32 && o.dtype() != DType::bf16 && o.dtype() != DType::f16) {
@@ -59,21 +32,11 @@ void check_parts(std::string_view op, const std::vector<AttentionResult>& parts)
   }
 }
 
-std::vector<Rows> rows_of(const std::vector<AttentionResult>& parts) { return {parts.begin(), parts.end()}; }
-
-// Share of each part in the joined row; all 0 where every part is empty.
-float joined_lse(const std::vector<Rows>& parts, int64_t n, std::vector<float>& shares) {
-  float top = kNone;
-  for (const Rows& part : parts) top = std::max(top, *part.entry(n));
-  double sum = 0;
-  for (size_t p = 0; p < parts.size(); ++p) {
-    const float lse = *parts[p].entry(n);
-    shares[p] = lse == kNone ? 0.0f : std::exp(lse - top);
-    sum += shares[p];
-  }
-  if (sum == 0) return kNone;
-  for (float& share : shares) share = static_cast<float>(share / sum);
-  return static_cast<float>(top + std::log(sum));
+// What the kernel is told of each part.
+std::vector<kernels::MergePart> views_of(const std::vector<AttentionResult>& parts) {
+  std::vector<kernels::MergePart> views;
+  for (const AttentionResult& part : parts) views.push_back({part.o.view(), part.lse.view()});
+  return views;
 }
 
 // o and lse of every part, in turn.
@@ -83,69 +46,26 @@ std::vector<Tensor> flat(const std::vector<AttentionResult>& parts) {
   return out;
 }
 
-constexpr int64_t kRowsPerTask = 64;
-
-template <class F>
-void for_each_row(int64_t count, F&& f) {
-  parallel_for((count + kRowsPerTask - 1) / kRowsPerTask, [&](int64_t task) {
-    for (int64_t n = task * kRowsPerTask; n < std::min((task + 1) * kRowsPerTask, count); ++n) f(n);
-  });
-}
-
-template <class T>
-void merge_row(const std::vector<Rows>& parts, const Rows& out, int64_t n) {
-  std::vector<float> shares(parts.size()), sum(static_cast<size_t>(out.width));
-  *out.entry(n) = joined_lse(parts, n, shares);
-  for (size_t p = 0; p < parts.size(); ++p) {
-    if (*parts[p].entry(n) == kNone) continue;
-    const T* o = parts[p].template row<T>(n);
-    for (int64_t d = 0; d < out.width; ++d) sum[d] += shares[p] * static_cast<float>(o[d]);
-  }
-  T* to = out.template row<T>(n);
-  for (int64_t d = 0; d < out.width; ++d) to[d] = static_cast<T>(sum[d]);
-}
-
-// d_o_n = w_n · d_o,  d_lse_n = w_n · (d_o · (o_n - o) + d_lse),  w_n = exp(lse_n - lse).
-template <class T>
-void merge_row_backward(const std::vector<Rows>& parts, const Rows& joined, const Rows& grad, const View& d_lse,
-                        const std::vector<Rows>& out, int64_t n) {
-  const T* d_o = grad.template row<T>(n);
-  const T* o = joined.template row<T>(n);
-  const float lse = *joined.entry(n);
-  const float from_lse = d_lse ? *grad.entry(n) : 0.0f;
-  for (size_t p = 0; p < parts.size(); ++p) {
-    const float own = *parts[p].entry(n);
-    const float share = own == kNone ? 0.0f : std::exp(own - lse);
-    T* to = out[p].template row<T>(n);
-    float change = from_lse;
-    for (int64_t d = 0; d < grad.width; ++d) {
-      to[d] = own == kNone ? T{} : static_cast<T>(share * static_cast<float>(d_o[d]));
-      if (own != kNone) {
-        change += static_cast<float>(d_o[d]) *
-                  (static_cast<float>(parts[p].template row<T>(n)[d]) - static_cast<float>(o[d]));
-      }
-    }
-    *out[p].entry(n) = own == kNone ? 0.0f : share * change;
-  }
-}
-
 }  // namespace
 
 AttentionResult merge(const std::vector<AttentionResult>& parts) {
   check_parts("merge", parts);
 
-  AttentionResult out{empty(parts[0].o.shape(), parts[0].o.dtype()), empty(parts[0].lse.shape())};
-  const std::vector<Rows> in = rows_of(parts);
-  const Rows to(out);
-  visit_float("merge", out.o.dtype(),
-              [&]<class T>() { for_each_row(to.count, [&](int64_t n) { merge_row<T>(in, to, n); }); });
+  AttentionResult out{empty_like(parts[0].o), empty_like(parts[0].lse)};
+  const std::vector<kernels::MergePart> in = views_of(parts);
+  std::vector<Tensor> held;
+  run(&Table::merge_forward,
+      {.parts = detail::placed(in, out.o.device(), held),
+       .count = static_cast<int64_t>(in.size()),
+       .out = {out.o.view(), out.lse.view()}},
+      out.o);
 
   const std::vector<Tensor> inputs = flat(parts);
   if (!recording(inputs)) return out;
   std::vector<AttentionResult> saved;
   for (const AttentionResult& part : parts) saved.push_back({part.o.detach(), part.lse.detach()});
   const std::vector<Tensor> ys = record("merge", {out.o, out.lse}, inputs, [saved, out](const std::vector<Tensor>& d) {
-    const Tensor d_o = d[0] ? d[0].contiguous() : zeros(out.o.shape(), out.o.dtype());
+    const Tensor d_o = d[0] ? d[0].contiguous() : zeros(out.o.shape(), out.o.dtype(), out.o.device());
     return flat(merge_backward(saved, out, {d_o, d[1]}));
   });
   return {ys[0], ys[1]};
@@ -161,14 +81,17 @@ std::vector<AttentionResult> merge_backward(const std::vector<AttentionResult>& 
   check_parts("merge_backward", all);
 
   std::vector<AttentionResult> out;
-  for (const AttentionResult& part : parts)
-    out.push_back({empty(part.o.shape(), part.o.dtype()), empty(part.lse.shape())});
-  const std::vector<Rows> in = rows_of(parts), to = rows_of(out);
-  const Rows whole(joined), grad(all.back());
-  const View d_lse = gradient.lse ? gradient.lse.view() : View{};
-  visit_float("merge_backward", joined.o.dtype(), [&]<class T>() {
-    for_each_row(whole.count, [&](int64_t n) { merge_row_backward<T>(in, whole, grad, d_lse, to, n); });
-  });
+  for (const AttentionResult& part : parts) out.push_back({empty_like(part.o), empty_like(part.lse)});
+  const std::vector<kernels::MergePart> in = views_of(parts), to = views_of(out);
+  std::vector<Tensor> held;
+  run(&Table::merge_backward,
+      {.parts = detail::placed(in, joined.o.device(), held),
+       .gradients = detail::placed(to, joined.o.device(), held),
+       .count = static_cast<int64_t>(in.size()),
+       .joined = {joined.o.view(), joined.lse.view()},
+       .d_o = gradient.o.view(),
+       .d_lse = gradient.lse ? gradient.lse.view() : View{}},
+      joined.o);
   const std::vector<Tensor> inputs = flat(all);
   for (AttentionResult& each : out) {
     each.o = refuse_gradient("merge_backward", each.o, inputs);

@@ -3,6 +3,7 @@
 
 #include "multihead/kernels/relative_bias.h"
 #include "multihead/ops/attention/plan.h"
+#include "multihead/ops/run.h"
 
 namespace mh {
 namespace {
@@ -13,7 +14,7 @@ AttentionPlan plan_on_gpu(std::string_view op, const AttentionCall& call, const 
   const detail::CallShapes shapes{&call.q, &call.k, &call.v};
   check(static_cast<bool>(call.v), "{}: v has no memory; expected values for the keys; {}", op, shapes);
   AttentionPlan plan = detail::plan_attention(op, {call.q, call.k, call.v, options});
-  if (plan.mixing.kind != detail::Mixing::none)
+  if (plan.mixing.kind != kernels::Mixing::none)
     fail(ErrorKind::unsupported, "{}: score mixing on a GPU; expected tensors of the CPU for it; {}", op, shapes);
   constexpr int64_t most = int64_t{1} << 30;  // positions of its kernels have 32 bits
   for (const kernels::Sequence& sequence : plan.sequences) {
@@ -83,16 +84,19 @@ void attention_backward_into_on_gpu(const AttentionGradients& out, const Attenti
   const auto bias = [&](int n) { return n >= 0 && !out.dbias.empty() ? out.dbias[static_cast<size_t>(n)] : Tensor{}; };
   if (const Tensor dense = bias(plan.dense_bias)) args.dbias = detail::pair_view(op, "dbias", dense, size);
   const Tensor far = bias(plan.relative_bias);
-  const Tensor by_distance = far ? zeros({static_cast<int64_t>(plan.relative.size())}) : Tensor{};
+  const Tensor by_distance = far ? zeros({plan.relative_count()}) : Tensor{};
   if (far) args.drelative = by_distance.data<float>();
 
   kernels::gpu::attention_backward(args, queue);
   if (!far) return;
-  if (far.rank() == 1) {
-    kernels::alibi_backward(args.drelative, plan.distances, far.view());
-  } else {
-    kernels::t5_backward(args.drelative, plan.buckets, plan.distances, far.view());
-  }
+  const bool alibi = far.rank() == 1;
+  run(&Table::relative_bias_backward,
+      {.drelative = args.drelative,
+       .dslopes = alibi ? far.view() : View{},
+       .dtable = alibi ? View{} : far.view(),
+       .buckets = plan.buckets,
+       .distances = plan.distances},
+      by_distance);
 }
 
 GpuFacts gpu_facts() { return kernels::gpu::facts(); }

@@ -6,18 +6,18 @@
 
 #include "multihead/base/checked_math.h"
 #include "multihead/base/out_of_memory.h"
+#include "multihead/ops/run.h"
 
 namespace mh::detail {
 namespace {
 
-// Every tensor the options hold, in any order.
+// Every tensor the options hold, in any order. Without the lists, of one number per sequence, which may lie on the CPU
+// for a call on another device.
 template <class F>
-void for_each_tensor(const AttentionOptions& options, F&& f) {
+void for_each_tensor(const AttentionOptions& options, bool lists, F&& f) {
   const Mask& mask = options.mask;
   for (const Mask::Dense& dense : mask.dense) f(dense.where);
-  for (const Tensor& lengths : mask.lengths) f(lengths);
-  for (const Tensor* t : {&mask.offsets, &mask.prefixes, &mask.query_documents, &mask.key_documents, &options.sink})
-    f(*t);
+  for (const Tensor* t : {&mask.query_documents, &mask.key_documents, &options.sink}) f(*t);
   for (const Bias& bias : options.bias) {
     if (const auto* dense = std::get_if<DenseBias>(&bias)) f(dense->values);
     if (const auto* alibi = std::get_if<AlibiBias>(&bias)) f(alibi->slopes);
@@ -26,6 +26,10 @@ void for_each_tensor(const AttentionOptions& options, F&& f) {
   if (const auto* cosine = std::get_if<CosineSimilarity>(&options.similarity)) f(cosine->taus);
   if (const auto* heads = std::get_if<HeadMix>(&options.score_mix)) f(heads->matrix);
   if (const auto* keys = std::get_if<KeyMix>(&options.score_mix)) f(keys->matrix);
+  if (!lists) return;
+  for (const Tensor& lengths : mask.lengths) f(lengths);
+  f(mask.offsets);
+  f(mask.prefixes);
   if (options.packed) {
     f(options.packed->cu_seqlens_q);
     f(options.packed->cu_seqlens_k);
@@ -55,9 +59,11 @@ template <class Steps>
 AttentionPlan planned(std::string_view op, const Tensor& q, Steps&& steps) {
   AttentionPlan plan;
   plan.op = op;
+  plan.device = q.device();
   const auto each = static_cast<int64_t>(sizeof(kernels::Sequence));
   const int64_t bytes = q && q.rank() > 0 ? checked_multiply(q.size(0), each).value_or(INT64_MAX) : each;
   within_memory(op, static_cast<size_t>(bytes), "the lists of sequences and documents", [&] { steps(plan); });
+  plan.placed_sequences = placed(plan.sequences, plan.device, plan.held);
   return plan;
 }
 
@@ -74,9 +80,11 @@ std::string to_string(const CallShapes& shapes) {
   return text;
 }
 
+Tensor readable(const Tensor& list) { return list.to(Device{}); }
+
 int64_t AttentionPlan::bytes() const {
   return static_cast<int64_t>(sequences.size() * sizeof(kernels::Sequence) +
-                              (scale.size() + relative.size() + sink.size()) * sizeof(float) +
+                              (scale.size() + static_cast<size_t>(relative_count()) + sink.size()) * sizeof(float) +
                               (query_documents.size() + document_begin.size() + document_end.size()) * sizeof(int32_t));
 }
 
@@ -84,6 +92,8 @@ AttentionPlan plan_attention(std::string_view op, const AttentionInputs& inputs)
   const CallShapes shapes{&inputs.q, &inputs.k, &inputs.v};
   return planned(op, inputs.q, [&](AttentionPlan& plan) {
     plan_layout(plan, inputs);
+    check_devices(op, {&inputs.q, &inputs.k, &inputs.v});
+    for_each_tensor(inputs.options, false, [&](const Tensor& t) { check_devices(op, {&inputs.q, &t}); });
     plan_masks(plan, inputs.options.mask, shapes);
     plan_scores(plan, inputs.options, shapes);
   });
@@ -99,6 +109,8 @@ AttentionPlan plan_attention(std::string_view op, const Tensor& q, const KVCache
         op, shapes);
   return planned(op, q, [&](AttentionPlan& plan) {
     plan_cache_layout(plan, q, cache);
+    check_devices(op, {&q, &cache.keys});
+    for_each_tensor(options, false, [&](const Tensor& t) { check_devices(op, {&q, &t}); });
     plan_masks(plan, options.mask, shapes);
     plan_scores(plan, options, shapes);
   });
@@ -153,11 +165,12 @@ void check_apart(std::string_view op, std::string_view what, const Tensor& out, 
   against("q", inputs.q);
   against("k", inputs.k);
   against("v", inputs.v);
-  for_each_tensor(inputs.options, [&](const Tensor& t) { against("a tensor of the options", t); });
+  for_each_tensor(inputs.options, true, [&](const Tensor& t) { against("a tensor of the options", t); });
 }
 
 void check_results(std::string_view op, const AttentionResult& out, const AttentionPlan& plan,
                    const AttentionInputs& inputs) {
+  check_devices(op, {&inputs.q, &out.o, &out.lse});
   check_rows(op, "o", out.o, output_shape(plan.size), plan.q.dtype);
   check_apart(op, "o", out.o, inputs);
   if (!out.lse) return;

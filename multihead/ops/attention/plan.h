@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "multihead/kernels/attention.h"
+#include "multihead/kernels/composed_attention.h"
 #include "multihead/kernels/relative_bias.h"
 #include "multihead/ops/attention/attention.h"
-#include "multihead/ops/attention/composed.h"
 #include "multihead/ops/attention/kv_cache.h"
 
 namespace mh::detail {
@@ -29,7 +29,7 @@ struct AttentionSizes {
   bool packed = false;
 };
 
-// Views point into the caller's tensors and into the vectors here, so a plan moves but is not copied.
+// Views point into the caller's tensors and into the lists here, so a plan moves but is not copied.
 struct AttentionPlan {
   std::string_view op;
   AttentionSizes size;
@@ -37,9 +37,13 @@ struct AttentionPlan {
   kernels::KeyValues kv;
   kernels::Scores scores;
   std::vector<kernels::Sequence> sequences;
-  ScoreMixing mixing;
+  kernels::ScoreMixing mixing;
+  Device device;
+  std::vector<Tensor> held;  // what stands for the lists here on another device than the CPU
+  const kernels::Sequence* placed_sequences = nullptr;
 
-  std::vector<float> scale, relative, sink;
+  Tensor relative;
+  std::vector<float> scale, sink;
   std::vector<int32_t> query_documents, document_begin, document_end;
   kernels::Distances distances;
   int dense_bias = -1, relative_bias = -1;  // where in options.bias
@@ -50,7 +54,9 @@ struct AttentionPlan {
   AttentionPlan(AttentionPlan&&) = default;
   AttentionPlan& operator=(AttentionPlan&&) = default;
 
-  kernels::Sequences sequence_list() const { return {sequences.data(), static_cast<int64_t>(sequences.size())}; }
+  // The list on the call's device.
+  kernels::Sequences sequence_list() const { return {placed_sequences, static_cast<int64_t>(sequences.size())}; }
+  int64_t relative_count() const { return relative ? relative.count() : 0; }
   // Bytes this plan holds itself.
   int64_t bytes() const;
 };
@@ -62,6 +68,9 @@ struct AttentionInputs {
   const Tensor& v;
   const AttentionOptions& options;
 };
+
+// A small list of the options, wherever it lies, for reading here.
+Tensor readable(const Tensor& list);
 
 // Throws: invalid_argument, unsupported; before anything is written.
 AttentionPlan plan_attention(std::string_view op, const AttentionInputs& inputs);

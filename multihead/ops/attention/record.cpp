@@ -1,6 +1,8 @@
 // Attention on the tape: which inputs are traced, and their gradients from those of o and lse.
 #include "multihead/ops/attention/record.h"
 
+#include "multihead/ops/run.h"
+
 namespace mh::detail {
 
 namespace {
@@ -43,10 +45,10 @@ std::vector<Tensor> empty_beside(const std::vector<Tensor>& parts) {
   }
   std::vector<Tensor> out;
   if (!joined || parts[0].stride(0) != width) {
-    for (const Tensor& part : parts) out.push_back(empty(part.shape(), part.dtype()));
+    for (const Tensor& part : parts) out.push_back(empty_like(part));
     return out;
   }
-  const Tensor all = empty({parts[0].size(0), width}, parts[0].dtype());
+  const Tensor all = empty_on(parts[0], {parts[0].size(0), width}, parts[0].dtype());
   int64_t begin = 0;
   for (const Tensor& part : parts) {
     out.push_back(all.slice(1, begin, begin + row_width(part)).reshape(part.shape()));
@@ -68,11 +70,11 @@ AttentionGradients wanted_gradients(const AttentionCall& call, const AttentionOp
   if (call.v.trace() != 0) out.dv = parts[2];
   for (const Bias& bias : options.bias) {
     const Tensor values = learned(bias);
-    out.dbias.push_back(values.trace() != 0 ? empty(values.shape()) : Tensor());
+    out.dbias.push_back(values.trace() != 0 ? empty_on(values, values.shape()) : Tensor());
   }
-  if (options.sink.trace() != 0) out.dsink = empty(options.sink.shape());
-  if (learned_taus(options).trace() != 0) out.dtau = empty(learned_taus(options).shape());
-  if (learned_mix(options).trace() != 0) out.dmix = empty(learned_mix(options).shape());
+  if (options.sink.trace() != 0) out.dsink = empty_on(options.sink, options.sink.shape());
+  if (learned_taus(options).trace() != 0) out.dtau = empty_on(call.q, learned_taus(options).shape());
+  if (learned_mix(options).trace() != 0) out.dmix = empty_on(call.q, learned_mix(options).shape());
   return out;
 }
 
@@ -88,20 +90,19 @@ std::vector<Tensor> traceable(const AttentionCall& call, const AttentionOptions&
 }
 
 AttentionResult record_attention(const AttentionCall& call, const AttentionOptions& options) {
-  const std::vector<Tensor> ys = record("attention", {call.result.o, call.result.lse}, traceable(call, options),
-                                        [call, options](const std::vector<Tensor>& dys) {
-                                          const AttentionGradients out = wanted_gradients(call, options);
-                                          OutputGradients given{dys[0], dys[1]};
-                                          if (!given.d_o)
-                                            given.d_o = zeros(call.result.o.shape(), call.result.o.dtype());
-                                          if (given.d_o.size(-1) > 1 && given.d_o.stride(-1) != 1)
-                                            given.d_o = given.d_o.contiguous();
-                                          attention_backward_into(out, call, given, options);
-                                          Grads grads{out.dq, out.dk, out.dv};
-                                          grads.insert(grads.end(), out.dbias.begin(), out.dbias.end());
-                                          grads.insert(grads.end(), {out.dsink, out.dtau, out.dmix});
-                                          return grads;
-                                        });
+  const std::vector<Tensor> ys =
+      record("attention", {call.result.o, call.result.lse}, traceable(call, options),
+             [call, options](const std::vector<Tensor>& dys) {
+               const AttentionGradients out = wanted_gradients(call, options);
+               OutputGradients given{dys[0], dys[1]};
+               if (!given.d_o) given.d_o = zeros(call.result.o.shape(), call.result.o.dtype(), call.result.o.device());
+               if (given.d_o.size(-1) > 1 && given.d_o.stride(-1) != 1) given.d_o = given.d_o.contiguous();
+               attention_backward_into(out, call, given, options);
+               Grads grads{out.dq, out.dk, out.dv};
+               grads.insert(grads.end(), out.dbias.begin(), out.dbias.end());
+               grads.insert(grads.end(), {out.dsink, out.dtau, out.dmix});
+               return grads;
+             });
   return {ys[0], ys[1]};
 }
 

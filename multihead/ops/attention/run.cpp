@@ -1,10 +1,9 @@
 // Chooses between the decode kernel, the forward kernel and the composed path, and runs it.
 #include "multihead/ops/attention/run.h"
 
-#include <cmath>
-
 #include "multihead/kernels/attention_decode.h"
-#include "multihead/kernels/cpu/dispatch.h"
+#include "multihead/kernels/merge.h"
+#include "multihead/ops/run.h"
 
 namespace mh::detail {
 
@@ -38,7 +37,7 @@ std::vector<kernels::Sequence> only(const AttentionPlan& plan, bool decoding) {
 }  // namespace
 
 Route route_of(const kernels::Table& table, const AttentionPlan& plan) {
-  if (plan.mixing.kind != Mixing::none || !table.attention_forward) return Route::composed;
+  if (plan.mixing.kind != kernels::Mixing::none || !table.attention_forward) return Route::composed;
   if (!table.attention_decode) return Route::forward;
   int64_t decoding = 0;
   for (const kernels::Sequence& sequence : plan.sequences) decoding += decodes(plan, sequence);
@@ -49,46 +48,42 @@ Route route_of(const kernels::Table& table, const AttentionPlan& plan) {
 void run_forward(AttentionPlan& plan, const Tensor& o, const Tensor& lse) {
   const AttentionSizes& size = plan.size;
   if (size.batch == 0 || size.rows == 0) return;
-  const kernels::Table& table = kernels::cpu();
-  const Route route = route_of(table, plan);
+  const Route route = route_of(kernels::kernels_of(plan.device), plan);
   fill_relative(plan, route == Route::decode);
   kernels::AttentionForwardArgs args = forward_args(plan);
   args.o = heads_view(size, o);
   if (lse) args.lse = lse_view(size, lse);
   switch (route) {
-    case Route::forward: table.attention_forward(args); return;
-    case Route::decode: table.attention_decode(args); return;
-    case Route::composed: composed_forward(args, plan.mixing); return;
+    case Route::forward: run(&Table::attention_forward, args, o); return;
+    case Route::decode: run(&Table::attention_decode, args, o); return;
+    case Route::composed: run(&Table::composed_forward, {args, plan.mixing}, o); return;
     case Route::split:
       // Each sequence by its own size, never by its neighbours': the batch must not change a bit.
       const std::vector<kernels::Sequence> few = only(plan, true), many = only(plan, false);
-      args.sequences.data = few.data();
-      table.attention_decode(args);
-      args.sequences.data = many.data();
-      table.attention_forward(args);
+      std::vector<Tensor> held;
+      args.sequences.data = placed(few, plan.device, held);
+      run(&Table::attention_decode, args, o);
+      args.sequences.data = placed(many, plan.device, held);
+      run(&Table::attention_forward, args, o);
   }
 }
 
 Tensor backward_lse(const AttentionPlan& plan, const Tensor& lse) {
   const AttentionSizes& size = plan.size;
-  const kernels::Table& table = kernels::cpu();
-  const Route route = route_of(table, plan);
+  const Route route = route_of(kernels::kernels_of(plan.device), plan);
   if ((route != Route::decode && route != Route::split) || size.batch == 0 || size.rows == 0) return lse;
-  const Tensor own = lse.clone(), o = empty(output_shape(size), plan.q.dtype);
+  const Tensor own = lse.clone(), o = empty_on(lse, output_shape(size), plan.q.dtype);
   kernels::AttentionForwardArgs args = forward_args(plan);
   args.o = heads_view(size, o);
   args.lse = lse_view(size, own);
   const std::vector<kernels::Sequence> few = only(plan, true);
-  args.sequences.data = few.data();
-  table.attention_forward(args);
+  std::vector<Tensor> held;
+  args.sequences.data = placed(few, plan.device, held);
+  run(&Table::attention_forward, args, o);
 
   const Tensor given = lse.contiguous();
-  for (int64_t n = 0; n < own.count(); ++n) {
-    float& mine = own.data<float>()[n];
-    const float its = given.data<float>()[n];
-    constexpr float kRounding = 1e-5f;
-    if (!(std::abs(mine - its) <= kRounding * (1 + std::abs(its)))) mine = its;
-  }
+  run(&Table::lse_choice, {.own = own.view().as<float>(), .given = given.view().as<float>(), .count = own.count()},
+      own);
   return own;
 }
 

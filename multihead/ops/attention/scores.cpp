@@ -4,6 +4,7 @@
 
 #include "multihead/base/out_of_memory.h"
 #include "multihead/ops/attention/plan.h"
+#include "multihead/ops/run.h"
 
 namespace mh::detail {
 namespace {
@@ -22,7 +23,9 @@ View per_head_view(const AttentionPlan& plan, std::string_view what, const Tenso
 
 std::vector<float> per_head(const AttentionPlan& plan, std::string_view what, const Tensor& t,
                             const CallShapes& shapes) {
-  const View view = per_head_view(plan, what, t, shapes);
+  per_head_view(plan, what, t, shapes);
+  const Tensor here = readable(t);
+  const View& view = here.view();
   std::vector<float> values(static_cast<size_t>(plan.size.H));
   for (int64_t h = 0; h < plan.size.H; ++h) values[h] = *view.at<float>(h);
   return values;
@@ -48,7 +51,7 @@ void plan_similarity(AttentionPlan& plan, const Similarity& similarity, const Ca
     plan.scores.similarity = kernels::Similarity::euclidean;
     constant("scale", std::get<EuclideanSimilarity>(similarity).scale.value_or(by_width));
   }
-  plan.scores.scale = plan.scale.data();
+  plan.scores.scale = placed(plan.scale, plan.device, plan.held);
 }
 
 void plan_distances(AttentionPlan& plan, const CallShapes& shapes) {
@@ -122,13 +125,13 @@ void plan_mixing(AttentionPlan& plan, const ScoreMix& mix, const CallShapes& sha
     return t.view();
   };
   if (const auto* heads = std::get_if<HeadMix>(&mix)) {
-    plan.mixing = {Mixing::heads, matrix("the mix over heads", heads->matrix, plan.size.H)};
+    plan.mixing = {kernels::Mixing::heads, matrix("the mix over heads", heads->matrix, plan.size.H)};
   } else if (const auto* keys = std::get_if<KeyMix>(&mix)) {
     check(plan.scores.ahead == kernels::kUnbounded && !plan.scores.has_prefix,
           "{}: a mix over keys together with a causal mask, a prefix or a window would let later keys leak; expected "
           "no bound on the keys ahead; {}",
           plan.op, shapes);
-    plan.mixing = {Mixing::keys, matrix("the mix over keys", keys->matrix, plan.size.Tk)};
+    plan.mixing = {kernels::Mixing::keys, matrix("the mix over keys", keys->matrix, plan.size.Tk)};
   }
 }
 
@@ -145,7 +148,7 @@ void plan_scores(AttentionPlan& plan, const AttentionOptions& options, const Cal
   plan_similarity(plan, options.similarity, shapes);
   if (options.sink) {
     plan.sink = per_head(plan, "sink", options.sink, shapes);
-    plan.scores.sink = plan.sink.data();
+    plan.scores.sink = placed(plan.sink, plan.device, plan.held);
   }
   plan_mixing(plan, options.score_mix, shapes);
   plan_bias(plan, options.bias, shapes);
@@ -159,15 +162,20 @@ void fill_relative(AttentionPlan& plan, bool decoding) {
     distances.min = std::clamp(distances.min, -far, far);
     distances.count = std::clamp(last, -far, far) - distances.min + 1;
   }
-  const auto entries = static_cast<size_t>(distances.count * plan.size.H);
-  within_memory(plan.op, entries * sizeof(float), "the biases of all distances",
-                [&] { plan.relative.resize(entries); });
-  if (plan.scores.slopes) {
-    kernels::alibi_forward(plan.scores.slopes, distances, plan.relative.data());
-  } else {
-    kernels::t5_forward(plan.table, plan.buckets, distances, plan.relative.data());
+  const int64_t entries = distances.count * plan.size.H;
+  try {
+    plan.relative = empty(Shape{entries}, DType::f32, plan.device);
+  } catch (const OutOfMemory& e) {
+    throw OutOfMemory(plan.op, e.bytes(), "the biases of all distances");
   }
-  plan.scores.relative = plan.relative.data();
+  run(&Table::relative_bias_forward,
+      {.slopes = plan.scores.slopes,
+       .table = plan.table,
+       .buckets = plan.buckets,
+       .distances = distances,
+       .relative = plan.relative.view().as<float>()},
+      plan.relative);
+  plan.scores.relative = entries > 0 ? plan.relative.view().as<float>() : nullptr;
   plan.scores.relative_min = distances.min;
   plan.scores.relative_count = distances.count;
 }

@@ -1,10 +1,10 @@
 // Weights and statistics of a call that has been made, rebuilt from lse.
 #include <numeric>
 
-#include "multihead/kernels/cpu/dispatch.h"
 #include "multihead/ops/attention/attention.h"
 #include "multihead/ops/attention/plan.h"
 #include "multihead/ops/attention/record.h"
+#include "multihead/ops/run.h"
 
 namespace mh {
 namespace {
@@ -70,9 +70,9 @@ class WeightsPlan {
         heads_(chosen(op, "head", choice.heads, plan_.size.H)),
         rows_(chosen(op, "row", choice.rows, plan_.size.Tq)),
         args_(common_args<kernels::AttentionWeightsArgs>(plan_, call.lse)) {
-    args_.heads = heads_.data();
+    args_.heads = detail::placed(heads_, plan_.device, plan_.held);
     args_.head_count = static_cast<int64_t>(heads_.size());
-    args_.rows = rows_.data();
+    args_.rows = detail::placed(rows_, plan_.device, plan_.held);
     args_.row_count = static_cast<int64_t>(rows_.size());
   }
 
@@ -81,11 +81,10 @@ class WeightsPlan {
   void run(const Tensor& weights) const {
     kernels::AttentionWeightsArgs args = args_;
     args.weights = weights.view();
-    const kernels::Table& table = kernels::cpu();
-    if (plan_.mixing.kind != detail::Mixing::none || !table.attention_weights) {
-      detail::composed_weights(args, plan_.mixing);
+    if (plan_.mixing.kind != kernels::Mixing::none || !kernels::kernels_of(plan_.device).attention_weights) {
+      mh::run(&Table::composed_weights, {args, plan_.mixing}, weights);
     } else {
-      table.attention_weights(args);
+      mh::run(&Table::attention_weights, args, weights);
     }
   }
 
@@ -101,7 +100,7 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const Tensor& lse, co
                          const std::vector<int32_t>& heads, const std::vector<int32_t>& rows) {
   const WeightsPlan plan("attention_weights", {q, k, lse}, options, {heads, rows});
 
-  Tensor weights = empty(plan.shape());
+  Tensor weights = empty_on(q, plan.shape());
   plan.run(weights);
   return refuse_gradient("attention_weights", weights, traceable({q, k, lse}, options));
 }
@@ -126,11 +125,11 @@ AttentionStatistics attention_statistics(const Tensor& q, const Tensor& k, const
         kMostTop, detail::CallShapes{&q, &k});
   const detail::AttentionSizes& s = plan.size;
   AttentionStatistics out;
-  out.entropy = empty({s.sequences, s.H, s.Tq});
-  out.distance = empty({s.sequences, s.H, s.Tq});
-  out.received = empty({s.sequences, s.H, s.Tk});
-  out.top_keys = empty({s.sequences, s.H, s.Tq, top}, DType::i32);
-  out.top_weights = empty({s.sequences, s.H, s.Tq, top});
+  out.entropy = empty_on(q, {s.sequences, s.H, s.Tq});
+  out.distance = empty_on(q, {s.sequences, s.H, s.Tq});
+  out.received = empty_on(q, {s.sequences, s.H, s.Tk});
+  out.top_keys = empty_on(q, {s.sequences, s.H, s.Tq, top}, DType::i32);
+  out.top_weights = empty_on(q, {s.sequences, s.H, s.Tq, top});
 
   auto args = common_args<kernels::AttentionStatisticsArgs>(plan, lse);
   args.entropy = out.entropy.view();
@@ -140,11 +139,10 @@ AttentionStatistics attention_statistics(const Tensor& q, const Tensor& k, const
     args.top_keys = out.top_keys.view();
     args.top_weights = out.top_weights.view();
   }
-  const kernels::Table& table = kernels::cpu();
-  if (plan.mixing.kind != detail::Mixing::none || !table.attention_statistics) {
-    detail::composed_statistics(args, plan.mixing);
+  if (plan.mixing.kind != kernels::Mixing::none || !kernels::kernels_of(plan.device).attention_statistics) {
+    run(&Table::composed_statistics, {args, plan.mixing}, q);
   } else {
-    table.attention_statistics(args);
+    run(&Table::attention_statistics, args, q);
   }
   const std::vector<Tensor> inputs = traceable({q, k, lse}, options);
   for (Tensor* each : {&out.entropy, &out.top_weights, &out.received, &out.distance})

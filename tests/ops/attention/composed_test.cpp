@@ -1,10 +1,11 @@
 // The composed path alone, over every option, against the double-precision reference: a device without kernels works.
-#include "multihead/ops/attention/composed.h"
+#include "multihead/kernels/composed_attention.h"
 
 #include <gtest/gtest.h>
 
 #include "multihead/check/reference.h"
 #include "multihead/ops/attention/plan.h"
+#include "multihead/ops/run.h"
 #include "tests/ops/compare.h"
 
 namespace mh {
@@ -37,7 +38,7 @@ Composed composed(const AttentionCall& call, const AttentionResult& gradient, co
   share(forward, plan);
   forward.o = detail::heads_view(s, out.result.o);
   forward.lse = detail::lse_view(s, out.result.lse);
-  detail::composed_forward(forward, plan.mixing);
+  run(&Table::composed_forward, {forward, plan.mixing}, call.q);
 
   AttentionGradients& g = out.gradients;
   g = {.dq = empty_like(call.q),
@@ -55,13 +56,13 @@ Composed composed(const AttentionCall& call, const AttentionResult& gradient, co
   if (plan.scores.sink) g.dsink = empty({s.H}), backward.dsink = g.dsink.data<float>();
   g.dtau = empty({s.H});
   backward.dscale = g.dtau.data<float>();
-  if (plan.mixing.kind != detail::Mixing::none)
+  if (plan.mixing.kind != kernels::Mixing::none)
     g.dmix = empty({plan.mixing.matrix.size[0], plan.mixing.matrix.size[1]});
   if (plan.dense_bias >= 0) {
     g.dbias.push_back(empty(std::get<DenseBias>(options.bias[plan.dense_bias]).values.shape()));
     backward.dbias = detail::pair_view("composed", "dbias", g.dbias[0], s);
   }
-  detail::composed_backward(backward, plan.mixing, g.dmix.view());
+  run(&Table::composed_backward, {backward, plan.mixing, g.dmix.view()}, call.q);
 
   kernels::AttentionWeightsArgs weights;
   share(weights, plan);
@@ -73,7 +74,7 @@ Composed composed(const AttentionCall& call, const AttentionResult& gradient, co
   weights.row_count = 3;
   out.weights = empty({s.sequences, 2, 3, s.Tk});
   weights.weights = out.weights.view();
-  detail::composed_weights(weights, plan.mixing);
+  run(&Table::composed_weights, {weights, plan.mixing}, call.q);
 
   kernels::AttentionStatisticsArgs statistics;
   share(statistics, plan);
@@ -86,7 +87,7 @@ Composed composed(const AttentionCall& call, const AttentionResult& gradient, co
   statistics.top_keys = out.statistics.top_keys.view();
   statistics.received = out.statistics.received.view();
   statistics.distance = out.statistics.distance.view();
-  detail::composed_statistics(statistics, plan.mixing);
+  run(&Table::composed_statistics, {statistics, plan.mixing}, call.q);
   return out;
 }
 
@@ -157,12 +158,12 @@ TEST_F(ComposedPath, PackedBatchesAgree) {
 }
 
 TEST_F(ComposedPath, RowsAreTakenInChunks) {
-  static_assert(detail::composed_rows(4, 7, 11) == 7);
-  static_assert(detail::composed_rows(16, 4096, 4096) == 16);
-  static_assert(detail::composed_rows(64, 10, int64_t{1} << 20) == 1);
+  static_assert(kernels::composed_rows(4, 7, 11) == 7);
+  static_assert(kernels::composed_rows(16, 4096, 4096) == 16);
+  static_assert(kernels::composed_rows(64, 10, int64_t{1} << 20) == 1);
   const Tensor far_q = randn({1, 2, 50, 4}, 1), far_k = randn({1, 1, 20000, 4}, 2), far_v = randn({1, 1, 20000, 4}, 3);
   const AttentionOptions options{.score_mix = HeadMix{randn({2, 2}, 4)}};
-  EXPECT_LT(detail::composed_rows(2, 50, 20000), 50);
+  EXPECT_LT(kernels::composed_rows(2, 50, 20000), 50);
   EXPECT_LT(
       relative_error(attention(far_q, far_k, far_v, options).o, reference::attention(far_q, far_k, far_v, options).o),
       5e-6);

@@ -76,7 +76,7 @@ inline void mean_rows(const AttentionMeanArgs& m, const Sizes& sizes, int64_t n,
   write_mean(m, {n, first, count}, width, kept.sum);
 }
 
-void attention_mean(const AttentionMeanArgs& m) {
+void attention_mean(const AttentionMeanArgs& m, Queue&) {
   const Sizes sizes = sizes_of(m.call.q, m.call.kv);
   const int64_t Tq = m.mean.size[1], blocks = (Tq + kMaxQueries - 1) / kMaxQueries;
   parallel_for(m.call.sequences.count * blocks, [&](int64_t task) {

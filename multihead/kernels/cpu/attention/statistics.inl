@@ -119,7 +119,7 @@ inline void head_statistics(const AttentionStatisticsArgs& a, const Sizes& sizes
   for (int64_t j = 0; a.received && j < a.received.size[2]; ++j) *element<float>(a.received, n, head, j) = j < s.k_len ? rows.received[j] : 0;
 }
 
-void attention_statistics(const AttentionStatisticsArgs& a) {
+void attention_statistics(const AttentionStatisticsArgs& a, Queue&) {
   const Sizes sizes = sizes_of(a.q, a.kv);
   parallel_for(a.sequences.count * sizes.heads, [&](int64_t task) { head_statistics(a, sizes, task / sizes.heads, task % sizes.heads); });
 }

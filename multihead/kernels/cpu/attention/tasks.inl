@@ -122,7 +122,7 @@ inline void join_chunks(const AttentionForwardArgs& a, const Sizes& sizes, int64
   for (int64_t n = 0; n < blocks; ++n) finish_queries(a, s, states[n], sizes.value_width, room);
 }
 
-void attention_forward(const AttentionForwardArgs& a) {
+void attention_forward(const AttentionForwardArgs& a, Queue&) {
   const Sizes sizes = sizes_of(a.q, a.kv);
   Scratch scratch;
   const TaskList list = list_tasks(a.sequences, sizes, scratch);

@@ -88,7 +88,7 @@ inline void write_weights(const AttentionWeightsArgs& a, const Sizes& sizes, int
   });
 }
 
-void attention_weights(const AttentionWeightsArgs& a) {
+void attention_weights(const AttentionWeightsArgs& a, Queue&) {
   const Sizes sizes = sizes_of(a.q, a.kv);
   parallel_for(a.sequences.count * a.head_count, [&](int64_t task) {
     const int64_t n = task / a.head_count, head = task % a.head_count, q_len = a.sequences.data[n].q_len;

@@ -324,7 +324,7 @@ inline void linear_top_k_block(const LinearTopKArgs& args, const TopWeights& w, 
   for (int64_t r = 0; r < count; ++r) join_groups(args, begin + r, rows + r, count, groups, sums + r * kLanes);
 }
 
-void linear_top_k(const LinearTopKArgs& args) {
+void linear_top_k(const LinearTopKArgs& args, Queue&) {
   const TopWeights w = TopWeights::at(args.packed, args.w.size[0], args.w.size[1]);
   const int64_t rows = args.x.size[0];
   if (rows <= kTopBlock) return linear_top_k_block(args, w, 0, rows);

@@ -74,7 +74,7 @@ struct TopWeights {
   const uint32_t* panel(int64_t number) const { return words + number * kTopPanel * steps; }
 };
 
-void linear_top_k_pack(const LinearTopKPackArgs& args) {
+void linear_top_k_pack(const LinearTopKPackArgs& args, Queue&) {
   const int64_t n = args.w.size[0], k = args.w.size[1];
   if (args.bytes) *args.bytes = TopWeights::bytes(n, k);
   if (!args.packed) return;

@@ -110,7 +110,7 @@ inline void sparse_linear_block(const SparseLinearArgs& args, int64_t first, int
   });
 }
 
-void sparse_linear(const SparseLinearArgs& args) {
+void sparse_linear(const SparseLinearArgs& args, Queue&) {
   const int64_t rows = args.x.size[0];
   if (rows <= kSparseBlock) return sparse_linear_block(args, 0, rows);
   parallel_for(blocks_of(rows, kSparseBlock), [&](int64_t n) {

@@ -180,15 +180,15 @@ void gemm_on_tiles(const GemmArgs& args) {
 // bf16 by tiles; f32 stays with the rung below.
 template <class Tiles>
 struct TileGemm {
-  static inline void (*multiply_below)(const GemmArgs&) = nullptr;
-  static inline void (*pack_below)(const GemmPackArgs&) = nullptr;
+  static inline void (*multiply_below)(const GemmArgs&, Queue&) = nullptr;
+  static inline void (*pack_below)(const GemmPackArgs&, Queue&) = nullptr;
 
-  static void multiply(const GemmArgs& args) {
+  static void multiply(const GemmArgs& args, Queue& queue) {
     if (args.a.dtype == DType::bf16) return gemm_on_tiles<Tiles>(args);
-    multiply_below(args);
+    multiply_below(args, queue);
   }
-  static void pack(const GemmPackArgs& args) {
-    if (args.w.dtype != DType::bf16) return pack_below(args);
+  static void pack(const GemmPackArgs& args, Queue& queue) {
+    if (args.w.dtype != DType::bf16) return pack_below(args, queue);
     const TilePanels panels{args.w.size[1], args.w.size[0]};
     if (args.bytes) *args.bytes = panels.count() * panels.words() * 4;
     if (args.packed) pack_tile_panels(args.w, panels, 0, panels.count(), static_cast<uint32_t*>(args.packed));

@@ -23,7 +23,10 @@ namespace {
 }  // namespace
 
 Table amx::refine(Table below) {
-  below = TileGemm<HardwareTiles>::refine(TileAttention<HardwareTiles>::refine(below));
+  return TileGemm<HardwareTiles>::refine(TileAttention<HardwareTiles>::refine(below));
+}
+
+Probes amx::probe(Probes below) {
   below.tile_peak.run = tile_loop;
   below.tile_probe.run = tile_probe_loop;
   return below;

@@ -25,12 +25,12 @@ namespace {
 #include "multihead/kernels/cpu/gemm/gemm.inl"
 #include "multihead/kernels/cpu/limits_pairs.inl"
 
-void (*gemm_below)(const GemmArgs&) = nullptr;
+void (*gemm_below)(const GemmArgs&, Queue&) = nullptr;
 
 // Panels of w are those of the rung below, which packs them too.
-void gemm(const GemmArgs& args) {
+void gemm(const GemmArgs& args, Queue& queue) {
   if (args.a.dtype == DType::bf16) return gemm_of<bf16>(args);
-  gemm_below(args);
+  gemm_below(args, queue);
 }
 
 }  // namespace
@@ -38,8 +38,12 @@ void gemm(const GemmArgs& args) {
 Table avx512_bf16::refine(Table below) {
   gemm_below = below.gemm.run;
   below.gemm.run = gemm;
-  below.pair_peak.run = pair_loop;
   return TileAttention<PairTiles>::refine(below);
+}
+
+Probes avx512_bf16::probe(Probes below) {
+  below.pair_peak.run = pair_loop;
+  return below;
 }
 
 }  // namespace mh::kernels

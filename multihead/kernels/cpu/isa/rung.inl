@@ -23,7 +23,7 @@ namespace {
 #include "multihead/kernels/cpu/gemm/gemm.inl"
 #include "multihead/kernels/cpu/limits.inl"
 
-void gemm_pack(const GemmPackArgs& args) {
+void gemm_pack(const GemmPackArgs& args, Queue&) {
   const int64_t k = args.w.size[0], n = args.w.size[1];
   const bool pairs = args.w.dtype == DType::bf16;
   const Panels panels{n, pairs ? steps_of<bf16>(k) : k};
@@ -37,7 +37,7 @@ void gemm_pack(const GemmPackArgs& args) {
   }
 }
 
-void gemm(const GemmArgs& args) {
+void gemm(const GemmArgs& args, Queue&) {
   if (args.a.dtype == DType::bf16) {
     gemm_of<bf16>(args);
   } else {
@@ -56,6 +56,10 @@ Table MH_RUNG::refine(Table below) {
   below.attention_statistics.run = attention_statistics;
   below.gemm.run = gemm;
   below.gemm_pack.run = gemm_pack;
+  return below;
+}
+
+Probes MH_RUNG::probe(Probes below) {
   below.fma_peak.run = fma_loop;
   below.plain_read.run = read_loop;
   return below;

@@ -20,7 +20,7 @@ HWY_INLINE void with_kind(Activation kind, Body&& body) {
   }
 }
 
-void activation_forward(const ActivationForwardArgs& args) {
+void activation_forward(const ActivationForwardArgs& args, Queue&) {
   with_float(args.type, [&]<class T>(Of<T>) {
     const T* x = static_cast<const T*>(args.x);
     T* y = static_cast<T*>(args.y);
@@ -32,7 +32,7 @@ void activation_forward(const ActivationForwardArgs& args) {
   });
 }
 
-void activation_backward(const ActivationBackwardArgs& args) {
+void activation_backward(const ActivationBackwardArgs& args, Queue&) {
   with_float(args.type, [&]<class T>(Of<T>) {
     const T *x = static_cast<const T*>(args.x), *dy = static_cast<const T*>(args.dy);
     T* dx = static_cast<T*>(args.dx);
@@ -56,7 +56,7 @@ inline void for_gated_rows(const View& x, Activation kind, Body&& body) {
   });
 }
 
-void gated_forward(const GatedForwardArgs& args) {
+void gated_forward(const GatedForwardArgs& args, Queue&) {
   for_gated_rows(args.x, args.kind, [&]<class T, class K>(Of<T>, K, int64_t row) {
     const int64_t n = args.y.size[1];
     const T *a = row_of<T>(args.x, row), *b = a + n;
@@ -67,7 +67,7 @@ void gated_forward(const GatedForwardArgs& args) {
   });
 }
 
-void gated_backward(const GatedBackwardArgs& args) {
+void gated_backward(const GatedBackwardArgs& args, Queue&) {
   for_gated_rows(args.x, args.kind, [&]<class T, class K>(Of<T>, K, int64_t row) {
     const int64_t n = args.dy.size[1];
     const T *a = row_of<T>(args.x, row), *b = a + n, *dy = row_of<T>(args.dy, row);

@@ -54,7 +54,7 @@ HWY_INLINE void cross_entropy_row_backward(const CrossEntropyBackwardArgs& args,
   narrow((p - (1 - args.smoothing) - args.smoothing / static_cast<float>(n)) * args.scale, dx + target);
 }
 
-void cross_entropy_backward(const CrossEntropyBackwardArgs& args) {
+void cross_entropy_backward(const CrossEntropyBackwardArgs& args, Queue&) {
   with_floats(args.x.dtype, args.dx.dtype, [&]<class X, class D>(Of<X>, Of<D>) {
     for_rows(args.x.size[0], args.x.size[1], [&](int64_t row) { cross_entropy_row_backward<X, D>(args, row); });
   });
@@ -79,7 +79,7 @@ HWY_INLINE void cross_entropy_row_both(const CrossEntropyForwardArgs& args, int6
   narrow(room[target] / sum - (1 - args.smoothing) - each, dx + target);
 }
 
-void cross_entropy_forward(const CrossEntropyForwardArgs& args) {
+void cross_entropy_forward(const CrossEntropyForwardArgs& args, Queue&) {
   const int64_t n = args.x.size[1];
   if (!args.dx) {
     with_float(args.x.dtype, [&]<class T>(Of<T>) {

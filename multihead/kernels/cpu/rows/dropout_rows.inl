@@ -35,7 +35,7 @@ HWY_INLINE void keep_piece(const X* x, const Y* residual, Y* y, int64_t count) {
   });
 }
 
-void dropout(const DropoutArgs& args) {
+void dropout(const DropoutArgs& args, Queue&) {
   static_assert(kElementsPerTask % kDropoutSpan == 0);
   with_floats(args.x_type, args.y_type, [&]<class X, class Y>(Of<X>, Of<Y>) {
     const X* x = static_cast<const X*>(args.x);

@@ -59,7 +59,7 @@ inline void unary_kind(const UnaryArgs& args) {
   });
 }
 
-void unary(const UnaryArgs& args) {
+void unary(const UnaryArgs& args, Queue&) {
   switch (args.kind) {
     case Unary::copy: return unary_kind<Unary::copy>(args);
     case Unary::exp: return unary_kind<Unary::exp>(args);
@@ -121,7 +121,7 @@ inline void binary_kind(const BinaryArgs& args) {
   with_float(args.y.dtype, [&]<class T>(Of<T>) { binary_rows<T, K>(args, width); });
 }
 
-void binary(const BinaryArgs& args) {
+void binary(const BinaryArgs& args, Queue&) {
   switch (args.kind) {
     case Binary::add: return binary_kind<Binary::add>(args);
     case Binary::mul: return binary_kind<Binary::mul>(args);
@@ -132,7 +132,7 @@ void binary(const BinaryArgs& args) {
   }
 }
 
-void accumulate(const AccumulateArgs& args) {
+void accumulate(const AccumulateArgs& args, Queue&) {
   with_floats(args.x_type, args.y_type, [&]<class X, class Y>(Of<X>, Of<Y>) {
     const X* x = static_cast<const X*>(args.x);
     Y* y = static_cast<Y*>(args.y);

@@ -13,7 +13,7 @@ HWY_INLINE void embed_row(const EmbeddingForwardArgs& args, int64_t n) {
   });
 }
 
-void embedding_forward(const EmbeddingForwardArgs& args) {
+void embedding_forward(const EmbeddingForwardArgs& args, Queue&) {
   with_floats(args.table.dtype, args.y.dtype, [&]<class T, class Y>(Of<T>, Of<Y>) {
     for_rows(args.y.size[0], args.y.size[1], [&](int64_t n) { embed_row<T, Y>(args, n); });
   });
@@ -30,7 +30,7 @@ inline void scatter_columns(const EmbeddingBackwardArgs& args, int64_t first, in
   }
 }
 
-void embedding_backward(const EmbeddingBackwardArgs& args) {
+void embedding_backward(const EmbeddingBackwardArgs& args, Queue&) {
   constexpr int64_t kColumns = 64;
   const int64_t width = args.dtable.size[1];
   float* all = static_cast<float*>(args.dtable.data);

@@ -36,7 +36,7 @@ HWY_INLINE void normalise_row(const NormaliseForwardArgs& args, int64_t row) {
   args.rstd[row] = rstd;
 }
 
-void normalise_forward(const NormaliseForwardArgs& args) {
+void normalise_forward(const NormaliseForwardArgs& args, Queue&) {
   with_floats(args.x.dtype, args.y.dtype, [&]<class X, class Y>(Of<X>, Of<Y>) {
     for_rows(args.x.size[0], args.x.size[1], [&](int64_t row) { normalise_row<X, Y>(args, row); });
   });
@@ -86,7 +86,7 @@ inline void add_blocks(const float* parts, int64_t blocks, int64_t width, float*
   });
 }
 
-void normalise_backward(const NormaliseBackwardArgs& args) {
+void normalise_backward(const NormaliseBackwardArgs& args, Queue&) {
   const int64_t rows = args.x.size[0], width = args.x.size[1], each = rows_per_block(rows), blocks = blocks_of(rows, each);
   Scratch scratch;
   float* dgammas = args.dgamma ? scratch.take<float>(blocks * width) : nullptr;

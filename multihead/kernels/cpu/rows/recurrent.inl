@@ -63,7 +63,7 @@ HWY_INLINE V plain_forward(Activation kind, const CellRow& row, int64_t i, Exten
 
 inline int64_t gates_of(Cell cell) { return cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1; }
 
-void recurrent_forward(const RecurrentForwardArgs& args) {
+void recurrent_forward(const RecurrentForwardArgs& args, Queue&) {
   const int64_t width = args.width, all = gates_of(args.cell) * width;
   for_rows(args.rows, all, [&](int64_t n) {
     const CellRow row{.x = args.x + args.at[n] * all,
@@ -168,12 +168,12 @@ inline void recurrent_backward_of(const RecurrentBackwardArgs& args) {
   });
 }
 
-void recurrent_backward(const RecurrentBackwardArgs& args) {
+void recurrent_backward(const RecurrentBackwardArgs& args, Queue&) {
   if (args.type == DType::bf16) return recurrent_backward_of<bf16>(args);
   recurrent_backward_of<float>(args);
 }
 
-void additive_forward(const AdditiveForwardArgs& args) {
+void additive_forward(const AdditiveForwardArgs& args, Queue&) {
   const int64_t width = args.width;
   parallel_near(args.sequences, [&](int64_t b) {
     const float* q = args.q + b * width;
@@ -189,7 +189,7 @@ void additive_forward(const AdditiveForwardArgs& args) {
   });
 }
 
-void additive_backward(const AdditiveBackwardArgs& args) {
+void additive_backward(const AdditiveBackwardArgs& args, Queue&) {
   const int64_t width = args.width;
   parallel_near(args.sequences, [&](int64_t b) {
     const float* q = args.q + b * width;

@@ -71,7 +71,7 @@ inline void reduce_type(const ReduceArgs& args) {
   for_rows(args.outer, blocks * inner, [&](int64_t out) { reduce_rows<Max>(parts + out * blocks * inner, blocks, inner, inner, args.y + out * inner); });
 }
 
-void reduce(const ReduceArgs& args) {
+void reduce(const ReduceArgs& args, Queue&) {
   with_float(args.x_type, [&]<class T>(Of<T>) {
     if (args.max) {
       reduce_type<true, T>(args);

@@ -20,7 +20,7 @@ HWY_INLINE void turn_neighbours(const T* x, T* y, const float* cos, const float*
   });
 }
 
-void rope(const RopeArgs& args) {
+void rope(const RopeArgs& args, Queue&) {
   const int64_t heads = args.x.size[1], width = args.x.size[2], pairs = args.pairs;
   const int64_t entries = args.interleaved ? 2 * pairs : pairs;
   const V sign = hn::Set(f32, args.backwards ? -1.0f : 1.0f);

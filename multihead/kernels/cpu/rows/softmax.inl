@@ -16,7 +16,7 @@ HWY_INLINE float row_lse(const T* x, int64_t n) {
   return max + logf(sum);
 }
 
-void log_sum_exp(const LogSumExpArgs& args) {
+void log_sum_exp(const LogSumExpArgs& args, Queue&) {
   with_float(args.x.dtype, [&]<class T>(Of<T>) {
     for_rows(args.x.size[0], args.x.size[1], [&](int64_t row) { args.lse[row] = row_lse(row_of<T>(args.x, row), args.x.size[1]); });
   });
@@ -49,7 +49,7 @@ HWY_INLINE void log_softmax_row(const T* x, T* y, int64_t n) {
   for_vectors(n, [&](int64_t at, auto extent) { put(hn::Sub(hn::Sub(get(x + at, extent), most), past), y + at, extent); });
 }
 
-void softmax_forward(const SoftmaxForwardArgs& args) {
+void softmax_forward(const SoftmaxForwardArgs& args, Queue&) {
   const int64_t n = args.x.size[1];
   with_float(args.x.dtype, [&]<class T>(Of<T>) {
     for_rows(args.x.size[0], n, [&](int64_t row) {
@@ -80,7 +80,7 @@ HWY_INLINE void softmax_row_backward(const T* y, const T* dy, T* dx, int64_t n, 
   });
 }
 
-void softmax_backward(const SoftmaxBackwardArgs& args) {
+void softmax_backward(const SoftmaxBackwardArgs& args, Queue&) {
   const int64_t n = args.y.size[1];
   with_float(args.y.dtype, [&]<class T>(Of<T>) {
     for_rows(args.y.size[0], n, [&](int64_t row) {

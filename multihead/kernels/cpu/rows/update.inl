@@ -22,7 +22,7 @@ inline void adamw_piece(const AdamwArgs& args, int64_t begin, int64_t count) {
   });
 }
 
-void adamw(const AdamwArgs& args) {
+void adamw(const AdamwArgs& args, Queue&) {
   with_float(args.g_type, [&]<class G>(Of<G>) {
     for_pieces(args.count, [&](int64_t begin, int64_t count) { adamw_piece<G>(args, begin, count); });
   });
@@ -44,7 +44,7 @@ inline double squares_of(const T* x, int64_t count) {
   return hn::GetLane(hn::SumOfLanes(f64, hn::Add(low, high)));
 }
 
-void sum_of_squares(const SumOfSquaresArgs& args) {
+void sum_of_squares(const SumOfSquaresArgs& args, Queue&) {
   Scratch scratch;
   const int64_t pieces = blocks_of(args.count, kElementsPerTask);
   double* parts = scratch.take<double>(pieces);
@@ -56,7 +56,7 @@ void sum_of_squares(const SumOfSquaresArgs& args) {
   for (int64_t n = 0; n < pieces; ++n) *args.sum += parts[n];
 }
 
-void lerp(const LerpArgs& args) {
+void lerp(const LerpArgs& args, Queue&) {
   const V part = hn::Set(f32, args.part);
   for_pieces(args.count, [&](int64_t begin, int64_t count) {
     for_vectors(count, [&](int64_t at, auto extent) {

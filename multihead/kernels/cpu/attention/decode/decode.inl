@@ -108,7 +108,7 @@ inline int64_t units_per_task(const AttentionForwardArgs& a) {
   return larger(1, 512 / longest);
 }
 
-inline void attention_decode(const AttentionForwardArgs& a) {
+inline void attention_decode(const AttentionForwardArgs& a, Queue&) {
   const DecodePlan plan = decode_plan(a);
   const int64_t heads = a.kv.k.size[1], count = a.sequences.count;
   const auto chunks_of = [&](int64_t b) { return larger(1, decode_chunks(a.sequences.data[b].k_len)); };

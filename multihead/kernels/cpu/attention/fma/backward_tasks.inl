@@ -178,7 +178,7 @@ inline void run_backward(const BackwardPlan& plan, Prepare prepare, Run run) {
   if (a.dsink || a.dscale) parallel_for(heads, [&](int64_t head) { sum_rows(plan, head); });
 }
 
-inline void attention_backward(const AttentionBackwardArgs& a) {
+inline void attention_backward(const AttentionBackwardArgs& a, Queue&) {
   Scratch scratch;
   const BackwardPlan plan = plan_backward(a, scratch);
   const auto prepare = [&](int64_t n, int64_t head) {

@@ -25,17 +25,17 @@ template <class Tiles>
 struct TileAttention {
   static inline Table below;
 
-  static void forward(const AttentionForwardArgs& a) {
+  static void forward(const AttentionForwardArgs& a, Queue& queue) {
     if (tiles_take(a.q, a.kv)) attention_forward_tiles<Tiles>(a);
-    else below.attention_forward(a);
+    else below.attention_forward(a, queue);
   }
-  static void mean(const AttentionMeanArgs& m) {
+  static void mean(const AttentionMeanArgs& m, Queue& queue) {
     if (tiles_take(m.call.q, m.call.kv)) attention_mean_tiles<Tiles>(m);
-    else below.attention_mean(m);
+    else below.attention_mean(m, queue);
   }
-  static void backward(const AttentionBackwardArgs& a) {
+  static void backward(const AttentionBackwardArgs& a, Queue& queue) {
     if (tiles_take(a.q, a.kv)) attention_backward_tiles<Tiles>(a);
-    else below.attention_backward(a);
+    else below.attention_backward(a, queue);
   }
 
   static Table refine(Table table) {

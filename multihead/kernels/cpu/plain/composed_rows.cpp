@@ -1,5 +1,5 @@
 // Widens rows, and computes the scores of a few rows of all heads.
-#include "multihead/ops/attention/composed_rows.h"
+#include "multihead/kernels/cpu/plain/composed_rows.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "multihead/base/parallel.h"
 #include "multihead/base/random.h"
 
-namespace mh::detail {
+namespace mh::kernels::plain {
 namespace {
 
 // Keys that stay in L1 while the width is summed.
@@ -51,8 +51,7 @@ void narrow(const float* from, int64_t count, const View& to, int64_t offset) {
   });
 }
 
-ComposedRows::ComposedRows(const View& q, const kernels::KeyValues& kv, const kernels::Scores& scores,
-                           const ScoreMixing& mixing)
+ComposedRows::ComposedRows(const View& q, const KeyValues& kv, const Scores& scores, const ScoreMixing& mixing)
     : q_(q), kv_(kv), s_(scores), mixing_(mixing), heads_(q.size[1]), key_heads_(kv.k.size[1]), width_(q.size[3]) {}
 
 void ComposedRows::load(const View& from, const View& scales, KeyRows& to) const {
@@ -87,7 +86,7 @@ void ComposedRows::normalise_keys() {
     for (int64_t j = 0; j < keys_; ++j) {
       float* row = k_.rows.data() + (hk * keys_ + j) * width_;
       float& length = key_lengths_[hk * keys_ + j];
-      if (s_.similarity == kernels::Similarity::euclidean) {
+      if (s_.similarity == Similarity::euclidean) {
         length = square(row, width_);
         continue;
       }
@@ -97,12 +96,12 @@ void ComposedRows::normalise_keys() {
   });
 }
 
-void ComposedRows::begin(int64_t b, const kernels::Sequence& sequence, bool with_values) {
+void ComposedRows::begin(int64_t b, const Sequence& sequence, bool with_values) {
   b_ = b;
   sequence_ = &sequence;
   keys_ = sequence.k_len;
   load(kv_.k, kv_.k_scale, k_);
-  if (s_.similarity != kernels::Similarity::dot) normalise_keys();
+  if (s_.similarity != Similarity::dot) normalise_keys();
   if (with_values) load(kv_.v, kv_.v_scale, v_);
 }
 
@@ -128,7 +127,7 @@ void ComposedRows::compute_head(int64_t h) {
     const int64_t row = sequence_->q_begin + first_ + r;
     widen(q_, sequence_->batch * q_.stride[0] + h * q_.stride[1] + row * q_.stride[2], width_, q);
     float& length = query_lengths_[h * count_ + r];
-    length = s_.similarity == kernels::Similarity::cosine ? make_unit(q, width_) : square(q, width_);
+    length = s_.similarity == Similarity::cosine ? make_unit(q, width_) : square(q, width_);
 
     float* s = capped_.data() + (h * count_ + r) * keys_;
     std::fill(s, s + keys_, 0.0f);
@@ -146,7 +145,7 @@ void ComposedRows::compute_head(int64_t h) {
 
 void ComposedRows::finish_scores(int64_t h, int64_t r, float* s) {
   const float scale = s_.scale[h];
-  if (s_.similarity == kernels::Similarity::euclidean) {
+  if (s_.similarity == Similarity::euclidean) {
     const float qq = query_length(h, r);
     const float* kk = key_lengths_.data() + key_head(h) * keys_;
     for (int64_t j = 0; j < keys_; ++j) s[j] = scale * (2 * s[j] - qq - kk[j]);
@@ -204,8 +203,8 @@ void ComposedRows::add_bias_and_mask(int64_t h, int64_t r) {
       }
     });
   }
-  const int64_t low = s_.behind == kernels::kUnbounded ? 0 : position - s_.behind;
-  int64_t high = s_.ahead == kernels::kUnbounded ? keys_ - 1 : position + s_.ahead;
+  const int64_t low = s_.behind == kUnbounded ? 0 : position - s_.behind;
+  int64_t high = s_.ahead == kUnbounded ? keys_ - 1 : position + s_.ahead;
   if (s_.has_prefix) high = std::min(high, std::max(position, sequence_->prefix - 1));
   std::fill_n(s, std::clamp<int64_t>(low, 0, keys_), kDropped);
   const int64_t end = std::clamp<int64_t>(high + 1, 0, keys_);
@@ -240,4 +239,4 @@ void ComposedRows::dropout_factors(int64_t h, int64_t r, float* factors) const {
   }
 }
 
-}  // namespace mh::detail
+}  // namespace mh::kernels::plain

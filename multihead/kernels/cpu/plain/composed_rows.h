@@ -5,9 +5,9 @@
 #include <limits>
 #include <vector>
 
-#include "multihead/ops/attention/composed.h"
+#include "multihead/kernels/composed_attention.h"
 
-namespace mh::detail {
+namespace mh::kernels::plain {
 
 inline constexpr float kDropped = -std::numeric_limits<float>::infinity();
 
@@ -24,10 +24,10 @@ struct KeyRows {
 
 class ComposedRows {
  public:
-  ComposedRows(const View& q, const kernels::KeyValues& kv, const kernels::Scores& scores, const ScoreMixing& mixing);
+  ComposedRows(const View& q, const KeyValues& kv, const Scores& scores, const ScoreMixing& mixing);
 
   // Loads the keys of sequence number b, and its values where `with_values`.
-  void begin(int64_t b, const kernels::Sequence& sequence, bool with_values);
+  void begin(int64_t b, const Sequence& sequence, bool with_values);
   // Rows [first, first + count) of that sequence, all heads.
   void compute(int64_t first, int64_t count);
 
@@ -61,12 +61,12 @@ class ComposedRows {
   void add_bias_and_mask(int64_t h, int64_t r);
 
   View q_;
-  kernels::KeyValues kv_;
-  kernels::Scores s_;
+  KeyValues kv_;
+  Scores s_;
   ScoreMixing mixing_;
   int64_t heads_, key_heads_, width_;
 
-  const kernels::Sequence* sequence_ = nullptr;
+  const Sequence* sequence_ = nullptr;
   int64_t b_ = 0, keys_ = 0, first_ = 0, count_ = 0;
   KeyRows k_, v_;
   std::vector<float> key_lengths_;  // cosine: lengths; Euclidean: their squares
@@ -74,4 +74,4 @@ class ComposedRows {
   std::vector<float> capped_, slope_, scores_;
 };
 
-}  // namespace mh::detail
+}  // namespace mh::kernels::plain

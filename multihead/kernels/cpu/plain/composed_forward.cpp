@@ -4,10 +4,11 @@
 #include <vector>
 
 #include "multihead/base/parallel.h"
-#include "multihead/ops/attention/composed.h"
-#include "multihead/ops/attention/composed_rows.h"
+#include "multihead/kernels/composed_attention.h"
+#include "multihead/kernels/cpu/plain/composed_rows.h"
+#include "multihead/kernels/cpu/plain/plain.h"
 
-namespace mh::detail {
+namespace mh::kernels::plain {
 namespace {
 
 // Keys whose products are summed before they join the total: keeps the error of long sums down.
@@ -55,7 +56,7 @@ void add_values(const float* weights, const float* scores, const float* v, int64
 template <class Args, class Visit>
 void for_each_chunk(ComposedRows& rows, const Args& args, bool with_values, Visit&& visit) {
   for (int64_t b = 0; b < args.sequences.count; ++b) {
-    const kernels::Sequence& sequence = args.sequences.data[b];
+    const Sequence& sequence = args.sequences.data[b];
     if (sequence.q_len == 0) continue;
     rows.begin(b, sequence, with_values);
     const int64_t step = rows.rows_at_once();
@@ -83,7 +84,7 @@ void clear(const View& view) {
   }
 }
 
-void write_top(const kernels::AttentionStatisticsArgs& args, const float* s, const float* p, int64_t keys,
+void write_top(const AttentionStatisticsArgs& args, const float* s, const float* p, int64_t keys,
                const int64_t (&at)[3]) {
   const int64_t n = args.top_keys ? args.top_keys.size[3] : args.top_weights.size[3];
   std::vector<int64_t> order;
@@ -99,7 +100,7 @@ void write_top(const kernels::AttentionStatisticsArgs& args, const float* s, con
   }
 }
 
-void write_row(const kernels::AttentionStatisticsArgs& args, const float* s, const float* p, int64_t keys,
+void write_row(const AttentionStatisticsArgs& args, const float* s, const float* p, int64_t keys,
                const int64_t (&at)[3], int64_t position, float lse) {
   double entropy = 0, distance = 0;
   for (int64_t j = 0; j < keys; ++j) {
@@ -118,9 +119,10 @@ void write_row(const kernels::AttentionStatisticsArgs& args, const float* s, con
 
 }  // namespace
 
-void composed_forward(const kernels::AttentionForwardArgs& args, const ScoreMixing& mixing) {
-  ComposedRows rows(args.q, args.kv, args.scores, mixing);
-  for_each_chunk(rows, args, true, [&](int64_t, const kernels::Sequence& sequence, int64_t first, int64_t count) {
+void composed_forward(const ComposedForwardArgs& whole, Queue&) {
+  const AttentionForwardArgs& args = whole.call;
+  ComposedRows rows(args.q, args.kv, args.scores, whole.mixing);
+  for_each_chunk(rows, args, true, [&](int64_t, const Sequence& sequence, int64_t first, int64_t count) {
     parallel_for(args.q.size[1] * count, [&](int64_t task) {
       const int64_t h = task / count, r = task % count, keys = rows.keys(), width = args.kv.v.size[3];
       const float* s = rows.scores(h, r);
@@ -145,10 +147,11 @@ void composed_forward(const kernels::AttentionForwardArgs& args, const ScoreMixi
   });
 }
 
-void composed_weights(const kernels::AttentionWeightsArgs& args, const ScoreMixing& mixing) {
+void composed_weights(const ComposedWeightsArgs& whole, Queue&) {
+  const AttentionWeightsArgs& args = whole.call;
   clear(args.weights);
-  ComposedRows rows(args.q, args.kv, args.scores, mixing);
-  for_each_chunk(rows, args, false, [&](int64_t b, const kernels::Sequence& sequence, int64_t first, int64_t count) {
+  ComposedRows rows(args.q, args.kv, args.scores, whole.mixing);
+  for_each_chunk(rows, args, false, [&](int64_t b, const Sequence& sequence, int64_t first, int64_t count) {
     for (int64_t n = 0; n < args.row_count; ++n) {
       const int64_t i = args.rows[n];
       if (i < first || i >= first + count) continue;
@@ -161,10 +164,11 @@ void composed_weights(const kernels::AttentionWeightsArgs& args, const ScoreMixi
   });
 }
 
-void composed_statistics(const kernels::AttentionStatisticsArgs& args, const ScoreMixing& mixing) {
+void composed_statistics(const ComposedStatisticsArgs& whole, Queue&) {
+  const AttentionStatisticsArgs& args = whole.call;
   for (const View& view : {args.entropy, args.top_keys, args.top_weights, args.received, args.distance}) clear(view);
-  ComposedRows rows(args.q, args.kv, args.scores, mixing);
-  for_each_chunk(rows, args, false, [&](int64_t b, const kernels::Sequence& sequence, int64_t first, int64_t count) {
+  ComposedRows rows(args.q, args.kv, args.scores, whole.mixing);
+  for_each_chunk(rows, args, false, [&](int64_t b, const Sequence& sequence, int64_t first, int64_t count) {
     parallel_for(args.q.size[1], [&](int64_t h) {
       std::vector<float> p(static_cast<size_t>(rows.keys()));
       for (int64_t r = 0; r < count; ++r) {
@@ -179,4 +183,4 @@ void composed_statistics(const kernels::AttentionStatisticsArgs& args, const Sco
   });
 }
 
-}  // namespace mh::detail
+}  // namespace mh::kernels::plain

@@ -4,10 +4,11 @@
 #include <vector>
 
 #include "multihead/base/parallel.h"
-#include "multihead/ops/attention/composed.h"
-#include "multihead/ops/attention/composed_rows.h"
+#include "multihead/kernels/composed_attention.h"
+#include "multihead/kernels/cpu/plain/composed_rows.h"
+#include "multihead/kernels/cpu/plain/plain.h"
 
-namespace mh::detail {
+namespace mh::kernels::plain {
 namespace {
 
 int64_t offset_of(const View& view, int64_t a, int64_t b, int64_t c) {
@@ -16,7 +17,7 @@ int64_t offset_of(const View& view, int64_t a, int64_t b, int64_t c) {
 
 class ComposedBackward {
  public:
-  ComposedBackward(const kernels::AttentionBackwardArgs& args, const ScoreMixing& mixing, bool wants_dmix)
+  ComposedBackward(const AttentionBackwardArgs& args, const ScoreMixing& mixing, bool wants_dmix)
       : a_(args),
         mixing_(mixing),
         rows_(args.q, args.kv, args.scores, mixing),
@@ -234,7 +235,7 @@ class ComposedBackward {
   }
 
   void through_query(int64_t h, int64_t r) {
-    const kernels::Similarity similarity = a_.scores.similarity;
+    const Similarity similarity = a_.scores.similarity;
     const float* grad = line(weights_, h, r);
     const uint8_t* live = live_.data() + (h * count_ + r) * keys_;
     const float* k = rows_.key_rows().rows.data() + rows_.key_head(h) * keys_ * Dk_;
@@ -252,16 +253,16 @@ class ComposedBackward {
     for (int64_t d = 0; d < Dk_ && any; ++d) along += q[d] * dq[d];
     const float scale = a_.scores.scale[h];
     for (int64_t d = 0; d < Dk_ && any; ++d) {
-      if (similarity == kernels::Similarity::dot) {
+      if (similarity == Similarity::dot) {
         dq[d] *= scale;
-      } else if (similarity == kernels::Similarity::euclidean) {
+      } else if (similarity == Similarity::euclidean) {
         dq[d] = 2 * scale * (dq[d] - total * q[d]);
       } else {
         const float length = rows_.query_length(h, r);
         dq[d] = length == 0 ? 0 : scale * (dq[d] - along * q[d]) / length;
       }
     }
-    if (similarity == kernels::Similarity::cosine && any) dscale_[h] += along;
+    if (similarity == Similarity::cosine && any) dscale_[h] += along;
     if (a_.dq) narrow(dq.data(), Dk_, a_.dq, offset_of(a_.dq, sequence_->batch, h, sequence_->q_begin + first_ + r));
   }
 
@@ -286,9 +287,9 @@ class ComposedBackward {
       float* dk = dk_.data() + (hk * keys_ + j) * Dk_;
       const float* k = rows_.key_rows().rows.data() + (hk * keys_ + j) * Dk_;
       const float share = share_[hk * keys_ + j];
-      if (a_.scores.similarity == kernels::Similarity::euclidean) {
+      if (a_.scores.similarity == Similarity::euclidean) {
         for (int64_t d = 0; d < Dk_; ++d) dk[d] = 2 * (dk[d] - (share == 0 ? 0.0f : share * k[d]));
-      } else if (a_.scores.similarity == kernels::Similarity::cosine) {
+      } else if (a_.scores.similarity == Similarity::cosine) {
         const float length = rows_.key_length(hk, j);
         float along = 0;
         for (int64_t d = 0; d < Dk_; ++d) along += dk[d] == 0 ? 0 : dk[d] * k[d];
@@ -303,12 +304,12 @@ class ComposedBackward {
     }
   }
 
-  const kernels::AttentionBackwardArgs& a_;
+  const AttentionBackwardArgs& a_;
   const ScoreMixing& mixing_;
   ComposedRows rows_;
   int64_t heads_, key_heads_, Dk_, Dv_;
   bool wants_dmix_;
-  const kernels::Sequence* sequence_ = nullptr;
+  const Sequence* sequence_ = nullptr;
   int64_t b_ = 0, keys_ = 0, first_ = 0, count_ = 0;
   int64_t bias_size_[4] = {};
   std::vector<float> weights_, ds_, d_o_, dk_, dv_, share_;
@@ -318,10 +319,10 @@ class ComposedBackward {
 
 }  // namespace
 
-void composed_backward(const kernels::AttentionBackwardArgs& args, const ScoreMixing& mixing, const View& dmatrix) {
-  ComposedBackward pass(args, mixing, static_cast<bool>(dmatrix));
-  for (int64_t b = 0; b < args.sequences.count; ++b) pass.sequence(b);
-  pass.write_sums(dmatrix);
+void composed_backward(const ComposedBackwardArgs& args, Queue&) {
+  ComposedBackward pass(args.call, args.mixing, static_cast<bool>(args.dmatrix));
+  for (int64_t b = 0; b < args.call.sequences.count; ++b) pass.sequence(b);
+  pass.write_sums(args.dmatrix);
 }
 
-}  // namespace mh::detail
+}  // namespace mh::kernels::plain

@@ -6,8 +6,32 @@
 #include <vector>
 
 #include "multihead/base/parallel.h"
+#include "multihead/kernels/cpu/plain/plain.h"
 
 namespace mh::kernels {
+
+int64_t t5_bucket(const T5Buckets& buckets, int64_t d) {
+  int64_t base = 0;
+  int64_t count = buckets.count;
+  if (buckets.bidirectional) {
+    count /= 2;
+    if (d < 0) base = count;
+    d = std::abs(d);
+  } else {
+    d = std::max<int64_t>(d, 0);
+  }
+  const int64_t exact = count / 2;
+  if (d < exact) return base + d;
+  const float ratio =
+      std::log(static_cast<float>(d) / static_cast<float>(exact)) /
+      static_cast<float>(std::log(static_cast<double>(buckets.max_distance) / static_cast<double>(exact)));
+  const float far = std::min(ratio * static_cast<float>(count - exact), static_cast<float>(count));
+  return base + std::min(exact + static_cast<int64_t>(far), count - 1);
+}
+
+namespace plain {
+
+namespace {
 
 void alibi_forward(const View& slopes, Distances distances, float* relative) {
   parallel_for(slopes.size[0], [&](int64_t h) {
@@ -30,25 +54,6 @@ void alibi_backward(const float* drelative, Distances distances, const View& dsl
   });
 }
 
-int64_t t5_bucket(const T5Buckets& buckets, int64_t d) {
-  int64_t base = 0;
-  int64_t count = buckets.count;
-  if (buckets.bidirectional) {
-    count /= 2;
-    if (d < 0) base = count;
-    d = std::abs(d);
-  } else {
-    d = std::max<int64_t>(d, 0);
-  }
-  const int64_t exact = count / 2;
-  if (d < exact) return base + d;
-  const float ratio =
-      std::log(static_cast<float>(d) / static_cast<float>(exact)) /
-      static_cast<float>(std::log(static_cast<double>(buckets.max_distance) / static_cast<double>(exact)));
-  const float far = std::min(ratio * static_cast<float>(count - exact), static_cast<float>(count));
-  return base + std::min(exact + static_cast<int64_t>(far), count - 1);
-}
-
 void t5_forward(const View& table, const T5Buckets& buckets, Distances distances, float* relative) {
   std::vector<int32_t> bucket(static_cast<size_t>(distances.count));
   for (int64_t n = 0; n < distances.count; ++n) {
@@ -68,5 +73,25 @@ void t5_backward(const float* drelative, const T5Buckets& buckets, Distances dis
     for (int64_t n = 0; n < buckets.count; ++n) *dtable.at<float>(n, h) = static_cast<float>(sums[n]);
   });
 }
+
+}  // namespace
+
+void relative_bias_forward(const RelativeBiasForwardArgs& args, Queue&) {
+  if (args.slopes) {
+    alibi_forward(args.slopes, args.distances, args.relative);
+  } else {
+    t5_forward(args.table, args.buckets, args.distances, args.relative);
+  }
+}
+
+void relative_bias_backward(const RelativeBiasBackwardArgs& args, Queue&) {
+  if (args.dslopes) {
+    alibi_backward(args.drelative, args.distances, args.dslopes);
+  } else {
+    t5_backward(args.drelative, args.buckets, args.distances, args.dtable);
+  }
+}
+
+}  // namespace plain
 
 }  // namespace mh::kernels
