@@ -26,7 +26,7 @@ void mbart(ConfigFields& fields, Architecture& a) {
             false);
 }
 
-void head(Architecture& a) { bart_head(a, true); }
+void plain_bart_head(Architecture& a) { bart_head(a, true); }
 
 }  // namespace
 
@@ -35,7 +35,7 @@ const Family kBart{.type = "bart",
                    .classes = {{"BartForConditionalGeneration", HeadKind::seq2seq_lm, "final_logits_bias"},
                                {"BartModel", HeadKind::none}},
                    .keys = bart,
-                   .head = head,
+                   .head = plain_bart_head,
                    .names = bart_names};
 
 const Family kMbart{.type = "mbart",
@@ -43,7 +43,7 @@ const Family kMbart{.type = "mbart",
                     .classes = {{"MBartForConditionalGeneration", HeadKind::seq2seq_lm, "final_logits_bias"},
                                 {"MBartModel", HeadKind::none}},
                     .keys = mbart,
-                    .head = head,
+                    .head = plain_bart_head,
                     .names = bart_names};
 
 }  // namespace mh::detail

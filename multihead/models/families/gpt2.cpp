@@ -8,7 +8,7 @@ namespace mh::detail {
 
 namespace {
 
-void defaults(Architecture& a) {
+void gpt2_defaults(Architecture& a) {
   a.embedding = InputEmbeddingOptions{.vocabulary = 50257,
                                       .positions = InputEmbeddingOptions::Positions::learned,
                                       .max_positions = 1024,
@@ -27,7 +27,7 @@ void defaults(Architecture& a) {
 }
 
 // Scores are divided by √width, by the layer's number, or by neither.
-void settle_scales(StackOptions& stack, bool by_width, bool by_layer) {
+void settle_gpt2_scales(StackOptions& stack, bool by_width, bool by_layer) {
   const BlockOptions& b = stack.block;
   const float usual = by_width ? 1 / std::sqrt(static_cast<float>(b.width / b.heads)) : 1;
   if (!by_width) stack.block.scale = usual;
@@ -37,8 +37,8 @@ void settle_scales(StackOptions& stack, bool by_width, bool by_layer) {
   }
 }
 
-void keys(ConfigFields& fields, Architecture& a) {
-  if (fields.is_reading()) defaults(a);
+void gpt2_keys(ConfigFields& fields, Architecture& a) {
+  if (fields.is_reading()) gpt2_defaults(a);
   InputEmbeddingOptions& e = *a.embedding;
   BlockOptions& b = a.decoder->block;
   bool by_width = !b.scale, by_layer = !a.decoder->blocks.empty();
@@ -60,12 +60,12 @@ void keys(ConfigFields& fields, Architecture& a) {
   tie_key(fields, a);
   if (!fields.is_reading()) return;
   e.width = b.width;
-  settle_scales(*a.decoder, by_width, by_layer);
+  settle_gpt2_scales(*a.decoder, by_width, by_layer);
 }
 
-void head(Architecture& a) { decoder_head(a, false); }
+void gpt2_head(Architecture& a) { decoder_head(a, false); }
 
-std::vector<TensorName> names(const Architecture& a) {
+std::vector<TensorName> gpt2_names(const Architecture& a) {
   const std::string layer = "h.{}.", ours = "decoder.layers.{}.";
   const TensorLayout turned{.transposed = true};
   std::vector<TensorName> out{{"wte", "embedding.tokens"},
@@ -94,9 +94,9 @@ const Family kGpt2{.type = "gpt2",
                                {"GPT2ForTokenClassification", HeadKind::token, "classifier.weight"},
                                {"GPT2ForQuestionAnswering", HeadKind::question, "qa_outputs.weight"},
                                {"GPT2Model", HeadKind::none}},
-                   .keys = keys,
-                   .head = head,
-                   .names = names,
+                   .keys = gpt2_keys,
+                   .head = gpt2_head,
+                   .names = gpt2_names,
                    .ignored = {"*.attn.bias", "*.attn.masked_bias"}};
 
 }  // namespace mh::detail

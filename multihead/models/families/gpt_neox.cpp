@@ -6,7 +6,7 @@ namespace mh::detail {
 
 namespace {
 
-void defaults(Architecture& a) {
+void gpt_neox_defaults(Architecture& a) {
   a.embedding = InputEmbeddingOptions{.vocabulary = 50432, .max_positions = 2048};
   a.decoder = StackOptions{.block = {.width = 6144,
                                      .heads = 64,
@@ -23,8 +23,8 @@ void defaults(Architecture& a) {
   a.head.dropout = 0.1F;
 }
 
-void keys(ConfigFields& fields, Architecture& a) {
-  if (fields.is_reading()) defaults(a);
+void gpt_neox_keys(ConfigFields& fields, Architecture& a) {
+  if (fields.is_reading()) gpt_neox_defaults(a);
   InputEmbeddingOptions& e = *a.embedding;
   BlockOptions& b = a.decoder->block;
   RotaryKeys rotary{.share = 0.25F};
@@ -58,9 +58,9 @@ void keys(ConfigFields& fields, Architecture& a) {
   if (!biased) b.attention_biases = AttentionBiases{false, false, false, false};
 }
 
-void head(Architecture& a) { decoder_head(a, a.head.kind != HeadKind::sequence); }
+void gpt_neox_head(Architecture& a) { decoder_head(a, a.head.kind != HeadKind::sequence); }
 
-std::vector<TensorName> names(const Architecture& a) {
+std::vector<TensorName> gpt_neox_names(const Architecture& a) {
   const std::string layer = "layers.{}.", ours = "decoder.layers.{}.";
   std::vector<TensorName> out{{"embed_in", "embedding.tokens"},
                               {layer + "input_layernorm", ours + "norm1"},
@@ -87,9 +87,9 @@ const Family kGptNeox{.type = "gpt_neox",
                                   {"GPTNeoXForTokenClassification", HeadKind::token, "classifier.weight"},
                                   {"GPTNeoXForQuestionAnswering", HeadKind::question, "qa_outputs.weight"},
                                   {"GPTNeoXModel", HeadKind::none}},
-                      .keys = keys,
-                      .head = head,
-                      .names = names,
+                      .keys = gpt_neox_keys,
+                      .head = gpt_neox_head,
+                      .names = gpt_neox_names,
                       .ignored = {"*.attention.bias", "*.attention.masked_bias", "*rotary_emb.inv_freq"}};
 
 }  // namespace mh::detail

@@ -6,7 +6,7 @@ namespace mh::detail {
 
 namespace {
 
-void keys(ConfigFields& fields, Architecture& a) {
+void m2m_100_keys(ConfigFields& fields, Architecture& a) {
   bart_keys(fields, a,
             {.norm = NormPlace::before,
              .sinusoids = SinusoidLayout::spread,
@@ -17,7 +17,7 @@ void keys(ConfigFields& fields, Architecture& a) {
             true);
 }
 
-void head(Architecture& a) { bart_head(a, false); }
+void m2m_100_head(Architecture& a) { bart_head(a, false); }
 
 }  // namespace
 
@@ -25,8 +25,8 @@ const Family kM2m100{.type = "m2m_100",
                      .prefixes = {"model."},
                      .classes = {{"M2M100ForConditionalGeneration", HeadKind::seq2seq_lm, "lm_head.weight"},
                                  {"M2M100Model", HeadKind::none}},
-                     .keys = keys,
-                     .head = head,
+                     .keys = m2m_100_keys,
+                     .head = m2m_100_head,
                      .names = bart_names,
                      .ignored = {"*.embed_positions.weights", "*.embed_positions.weight"}};
 

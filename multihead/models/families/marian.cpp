@@ -20,10 +20,10 @@ void pegasus(ConfigFields& fields, Architecture& a) {
   bart_keys(fields, a, {.norm = NormPlace::before, .tokens = {.pad = 0, .decoder_start = 0, .ends = {1}}}, false);
 }
 
-void head(Architecture& a) { bart_head(a, true); }
+void marian_head(Architecture& a) { bart_head(a, true); }
 
 // Sinusoids are made anew, wherever a file holds them.
-const std::vector<std::string_view> kIgnored{"*.embed_positions.weight"};
+const std::vector<std::string_view> kMarianIgnored{"*.embed_positions.weight"};
 
 }  // namespace
 
@@ -32,17 +32,17 @@ const Family kMarian{
     .prefixes = {"model."},
     .classes = {{"MarianMTModel", HeadKind::seq2seq_lm, "final_logits_bias"}, {"MarianModel", HeadKind::none}},
     .keys = marian,
-    .head = head,
+    .head = marian_head,
     .names = bart_names,
-    .ignored = kIgnored};
+    .ignored = kMarianIgnored};
 
 const Family kPegasus{.type = "pegasus",
                       .prefixes = {"model."},
                       .classes = {{"PegasusForConditionalGeneration", HeadKind::seq2seq_lm, "final_logits_bias"},
                                   {"PegasusModel", HeadKind::none}},
                       .keys = pegasus,
-                      .head = head,
+                      .head = marian_head,
                       .names = bart_names,
-                      .ignored = kIgnored};
+                      .ignored = kMarianIgnored};
 
 }  // namespace mh::detail
