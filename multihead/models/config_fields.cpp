@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
 
-constexpr std::pair<const char*, Middle> kMiddles[] = {{"relu", Middle::relu},
+constexpr std::pair<const char*, Middle> kFileMiddles[] = {{"relu", Middle::relu},
                                                        {"gelu", Middle::gelu},
                                                        {"gelu_python", Middle::gelu},
                                                        {"gelu_new", Middle::gelu_tanh},
@@ -221,14 +221,14 @@ void ConfigFields::numbers(std::string_view key, std::vector<int64_t>& place) {
 void ConfigFields::activation(std::string_view key, Middle& place) {
   std::string word;
   if (!is_reading()) {
-    for (const auto& [name, meaning] : kMiddles)
+    for (const auto& [name, meaning] : kFileMiddles)
       if (word.empty() && meaning == place) word = name;
     return text(key, word);
   }
   if (!has(key)) return;
   text(key, word);
   std::string known;
-  for (const auto& [name, meaning] : kMiddles) {
+  for (const auto& [name, meaning] : kFileMiddles) {
     if (word == name) {
       place = meaning;
       return;
@@ -242,7 +242,7 @@ void ConfigFields::activation(std::string_view key, Middle& place) {
 void ConfigFields::activation(std::string_view key, Activation& place) {
   Middle middle = Middle::gelu;
   if (is_reading() && !has(key)) return;
-  for (const auto& [name, meaning] : kMiddles)
+  for (const auto& [name, meaning] : kFileMiddles)
     if (activation_of(meaning) == place) middle = meaning;
   activation(key, middle);
   place = activation_of(middle);
