@@ -59,7 +59,7 @@ std::vector<Tensor> results_of(const CaseInputs& in) {
 
 bool same_bits_of(const Tensor& a, const Tensor& b) {
   if (!a || !b) return !a && !b;
-  return OpOutputs{a, {}}.y.shape() == b.shape() && differing({a, {}}, {b, {}}).empty();
+  return OpOutputs{a, {}}.y.shape() == b.shape() && differing(OpOutputs{a, {}}, OpOutputs{b, {}}).empty();
 }
 
 TEST(SecondDevice, RunsTheCasesOfAttentionWithTheBitsOfTheCpu) {

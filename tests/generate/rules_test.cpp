@@ -10,7 +10,7 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-const Ids kEnds{2};
+const Ids kEndIds{2};
 
 // The rules on one row, with so many of the text's tokens written by the model and the others before it.
 std::vector<float> applied(const WritingRules& rules, const Ids& text, std::vector<float> logits, int64_t before = 0) {
@@ -19,7 +19,7 @@ std::vector<float> applied(const WritingRules& rules, const Ids& text, std::vect
                .written = static_cast<int64_t>(text.size()) - before,
                .source = Ids{4, 5, 6},
                .limit = 5,
-               .ends = kEnds},
+               .ends = kEndIds},
               logits);
   return logits;
 }
@@ -85,10 +85,10 @@ TEST(Rules, BadWordsAreNotFinished) {
 
 TEST(Rules, TheEndWaitsForTheShortestLength) {
   EXPECT_EQ(forbidden({.min_length = 2}, {3, 3}), (Ids{}));
-  EXPECT_EQ(forbidden({.min_length = 3}, {3, 3}), kEnds);
-  EXPECT_EQ(forbidden({.min_length = 2}, {3, 3}, 1), kEnds);
+  EXPECT_EQ(forbidden({.min_length = 3}, {3, 3}), kEndIds);
+  EXPECT_EQ(forbidden({.min_length = 2}, {3, 3}, 1), kEndIds);
   EXPECT_EQ(forbidden({.min_text = 2}, {3, 3}, 1), (Ids{}));
-  EXPECT_EQ(forbidden({.min_text = 3}, {3, 3}, 1), kEnds);
+  EXPECT_EQ(forbidden({.min_text = 3}, {3, 3}, 1), kEndIds);
 }
 
 TEST(Rules, ForcedTokensAreAllThatIsLeft) {

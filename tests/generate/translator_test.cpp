@@ -223,18 +223,14 @@ TEST_F(TranslatorTest, AttentionHasARowForEveryTokenWritten) {
 TEST(AlignWords, TakesTheWordWithTheMostAttention) {
   // Tokens of the source belong to words 0, 1, 1; the second row's mass lies on word 1 only when its tokens are added.
   const CrossAttention attention{
-      .source = {"a", "b", "c", "</s>"},
-      .target = {"x", "y", "</s>"},
-      .source_words = {0, 1, 1, -1},
-      .target_words = {0, 1, -1},
-      .weights = tensor<float>({0.6F, 0.1F, 0.1F, 0.2F, 0.3F, 0.2F, 0.2F, 0.3F, 0, 0, 0, 1}, {1, 3, 4})};
+      {.source = {"a", "b", "c", "</s>"},
+       .target = {"x", "y", "</s>"},
+       .source_words = {0, 1, 1, -1},
+       .target_words = {0, 1, -1}},
+      tensor<float>({0.6F, 0.1F, 0.1F, 0.2F, 0.3F, 0.2F, 0.2F, 0.3F, 0, 0, 0, 1}, {1, 3, 4})};
   EXPECT_EQ(align_words(attention), (std::vector<std::pair<int64_t, int64_t>>{{0, 0}, {1, 1}}));
-  EXPECT_TRUE(align_words({.source = {"</s>"},
-                           .target = {"</s>"},
-                           .source_words = {-1},
-                           .target_words = {-1},
-                           .weights = full({1, 1, 1}, 1)})
-                  .empty());
+  const SentenceTokens ends{.source = {"</s>"}, .target = {"</s>"}, .source_words = {-1}, .target_words = {-1}};
+  EXPECT_TRUE(align_words({ends, full({1, 1, 1}, 1)}).empty());
 }
 
 TEST_F(TranslatorTest, AFolderThatIsNoneIsNamed) {

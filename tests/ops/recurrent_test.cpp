@@ -30,7 +30,7 @@ struct Layer {
 
 Tensor starts_at(const std::vector<int32_t>& at) { return tensor<int32_t>(at, {static_cast<int64_t>(at.size())}); }
 
-bool same_bits(const Tensor& a, const Tensor& b) {
+bool same_bytes(const Tensor& a, const Tensor& b) {
   const Tensor x = a.contiguous(), y = b.contiguous();
   return x.shape() == y.shape() && std::memcmp(x.view().data, y.view().data, static_cast<size_t>(x.count()) * 4) == 0;
 }
@@ -45,8 +45,8 @@ TEST(Recurrent, SequenceHasTheSameBitsAloneAndInABatch) {
       const RecurrentOptions options{.cell = cell, .reverse = reverse};
       const RecurrentResult all = recurrent(x, starts_at({0, 9, 9, 50, 57, 60}), {layer.w, layer.bias}, options);
       const RecurrentResult one = recurrent(x.slice(0, 50, 57), starts_at({0, 7}), {layer.w, layer.bias}, options);
-      EXPECT_TRUE(same_bits(all.y.slice(0, 50, 57), one.y)) << static_cast<int>(cell);
-      EXPECT_TRUE(same_bits(all.end.h.slice(0, 3, 4), one.end.h)) << static_cast<int>(cell);
+      EXPECT_TRUE(same_bytes(all.y.slice(0, 50, 57), one.y)) << static_cast<int>(cell);
+      EXPECT_TRUE(same_bytes(all.end.h.slice(0, 3, 4), one.end.h)) << static_cast<int>(cell);
     }
   }
 }
@@ -59,8 +59,8 @@ TEST(Recurrent, KeptStateContinuesWithTheSameBits) {
     const RecurrentResult first = recurrent(x.slice(0, 0, 5), starts_at({0, 5}), {layer.w, layer.bias}, {.cell = cell});
     const RecurrentResult then =
         recurrent(x.slice(0, 5, 8), starts_at({0, 3}), {layer.w, layer.bias}, {.cell = cell, .start = first.end});
-    EXPECT_TRUE(same_bits(all.y.slice(0, 5, 8), then.y)) << static_cast<int>(cell);
-    EXPECT_TRUE(same_bits(all.end.h, then.end.h)) << static_cast<int>(cell);
+    EXPECT_TRUE(same_bytes(all.y.slice(0, 5, 8), then.y)) << static_cast<int>(cell);
+    EXPECT_TRUE(same_bytes(all.end.h, then.end.h)) << static_cast<int>(cell);
   }
 }
 
@@ -71,10 +71,10 @@ TEST(Recurrent, PackedWeightsAndRecordingGiveTheSameBits) {
     const RecurrentResult plain = recurrent(x, starts, {layer.w, layer.bias}, {.cell = cell});
     const RecurrentResult packed = recurrent(
         x, starts, {.w = layer.w, .bias = layer.bias, .packed = prepack(layer.w.transpose(0, 1))}, {.cell = cell});
-    EXPECT_TRUE(same_bits(plain.y, packed.y));
+    EXPECT_TRUE(same_bytes(plain.y, packed.y));
     Tape tape;
     const RecurrentResult recorded = recurrent(parameter(x), starts, {layer.w, layer.bias}, {.cell = cell});
-    EXPECT_TRUE(same_bits(plain.y, recorded.y));
+    EXPECT_TRUE(same_bytes(plain.y, recorded.y));
   }
 }
 
@@ -83,8 +83,8 @@ TEST(Recurrent, SequenceWithoutRowsEndsWhereItStarts) {
   const RecurrentState start{randn({2, kWidth}, 5), randn({2, kWidth}, 6)};
   const RecurrentResult out =
       recurrent(layer.rows(3), starts_at({0, 0, 3}), {layer.w, layer.bias}, {.cell = Cell::lstm, .start = start});
-  EXPECT_TRUE(same_bits(out.end.h.slice(0, 0, 1), start.h.slice(0, 0, 1)));
-  EXPECT_TRUE(same_bits(out.end.c.slice(0, 0, 1), start.c.slice(0, 0, 1)));
+  EXPECT_TRUE(same_bytes(out.end.h.slice(0, 0, 1), start.h.slice(0, 0, 1)));
+  EXPECT_TRUE(same_bytes(out.end.c.slice(0, 0, 1), start.c.slice(0, 0, 1)));
 }
 
 // A step's products see the state and the weights in 8 bits of mantissa; |h| <= 1 bounds the rest.
