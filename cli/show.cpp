@@ -98,7 +98,7 @@ void add_show(CLI::App& app, int& code) {
   verb->add_option("--written", choice->written, "what the decoder of a model of Hugging Face's form has written")
       ->type_name("TEXT");
   verb->add_option("--heads", choice->heads, "store all weights of these heads of a long text: 5.3,7.*, from 1")
-      ->type_name("LIST");
+      ->type_name("HEADS");
   verb->footer(kShowEnd);
   verb->callback([choice, &code] { code = run(*choice); });
 }

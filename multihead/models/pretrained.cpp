@@ -134,6 +134,8 @@ Pretrained Pretrained::fresh(const Architecture& architecture, std::shared_ptr<P
   Architecture a = architecture;
   const Family& family = family_of(a.family);
   family.head(a);
+  // The plan of a loaded model says whether its output was tied; a plan of one's own leaves it to the family.
+  if (architecture.head.outputs > 0) a.head.out_is_embedding = architecture.head.out_is_embedding;
   if (a.model_class.empty()) {
     for (const HeadClass& each : family.classes)
       if (each.kind == a.head.kind && a.model_class.empty()) a.model_class = each.name;

@@ -73,8 +73,8 @@ StartModel start_of_task(const TrainConfig& config, const std::string& path) {
   const TaskType& type = task_type(config.task.kind);
   const std::string kind = model_kind(path);
   check(kind.empty() || kind == type.model,
-        "config: model.from {} holds a model of kind {}, and task.kind is \"{}\"; expected a model of the same task",
-        config.start.from, printable(kind), type.name);
+        "config: model.from {} holds a model of kind {}; expected {}, which task.kind \"{}\" trains", config.start.from,
+        printable(kind), type.model, type.name);
   StartModel out = type.start(path);
   TrainConfig other = config;
   other.model = out.config;

@@ -20,7 +20,7 @@ class LabelVerbs : public Program {
     std::string texts, tags;
     for (int n = 0; n < 20; ++n) {
       texts += n % 2 == 0 ? "yes,good film\n" : "no,bad film\n";
-      tags += n % 2 == 0 ? "Ada B-PER\nsings O\n\n" : "in O\nRome B-LOC\n\n";
+      tags += n % 2 == 0 ? "Ada B-PER\nsings O\n\n" : "\u00FC O\nin O\nRome B-LOC\n\n";
     }
     put_text(folder_ / "texts.csv", "label,text\n" + texts);
     put_text(folder_ / "tags.conll", tags);

@@ -109,7 +109,7 @@ TEST_F(Program, DoctorNamesTheRungInUse) {
   EXPECT_EQ(text.code, 0);
   EXPECT_NE(text.out.find("in use"), std::string::npos) << text.out;
   const Json json = Json::parse(run("doctor --json").out);
-  EXPECT_EQ(keys(json), (std::set<std::string>{"version", "machine", "rung", "why", "rungs", "environment", "notes"}));
+  EXPECT_EQ(keys(json), (std::set<std::string>{"version", "machine", "rung", "why", "rungs", "environment", "gpu", "notes"}));
   int in_use = 0;
   for (const Json& rung : json.at("rungs")) {
     if (rung.at("in_use")) {

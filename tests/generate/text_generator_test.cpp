@@ -55,7 +55,9 @@ TEST_F(TextGenerators, TheTextIsWhatStandsBehindThePrompt) {
     all.insert(all.end(), each.ids.begin(), each.ids.end());
     const std::string whole = tokenizer.decode(all);
     EXPECT_TRUE(whole.starts_with("the cat"));
-    if (!whole.ends_with('\xff') && each.text.size() + 7 == whole.size()) EXPECT_EQ("the cat" + each.text, whole);
+    if (!whole.ends_with('\xff') && each.text.size() + 7 == whole.size()) {
+      EXPECT_EQ("the cat" + each.text, whole);
+    }
     EXPECT_LE(each.text.size() + 7, whole.size());
   }
 }
@@ -76,7 +78,9 @@ TEST_F(TextGenerators, StreamsEveryTextAsItIsWritten) {
       std::string all;
       for (const std::string& piece : heard[n]) all += piece;
       EXPECT_EQ(all, written[n][0].text);
-      if (all.size() > 20) EXPECT_GT(heard[n].size(), 3U);
+      if (all.size() > 20) {
+        EXPECT_GT(heard[n].size(), 3U);
+      }
     }
   }
 }

@@ -88,8 +88,10 @@ TEST(Pretrained, FreshModelsAreWrittenAsFoldersOfTheirFamily) {
     for (const auto& [output, tensor] : a.tensors)
       EXPECT_LT(test::error_of(b.tensors.at(output), tensor.detach()), 1e-5) << output;
     const NamedTensors ours = read_safetensors(out / kWeights).tensors;
-    for (const auto& [tensor, value] : read_safetensors(golden.path + "/" + kWeights).tensors)
+    for (const auto& [tensor, value] : read_safetensors(golden.path + "/" + kWeights).tensors) {
+      if (name.starts_with("pegasus") && tensor.ends_with("embed_positions.weight")) continue;  // sinusoids, made anew
       EXPECT_TRUE(ours.count(tensor) != 0 && ours.at(tensor).shape() == value.shape()) << tensor;
+    }
     const Json written = Json::parse(text_of(out / "config.json"));
     for (const char* key : {"model_type", "architectures"}) EXPECT_EQ(written[key], config[key]);
   }

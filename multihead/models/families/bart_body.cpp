@@ -84,8 +84,8 @@ std::vector<TensorName> bart_names(const Architecture& a) {
   std::vector<TensorName> out{{"shared", "embedding.tokens"},
                               {"encoder.embed_tokens", "embedding.tokens"},
                               {"decoder.embed_tokens", "decoder_embedding.tokens"},
-                              {"lm_head", "head.out"},
-                              {"final_logits_bias", "head.out.bias", {.exact = true, .one_row = true}}};
+                              {"final_logits_bias", "head.out.bias", {.exact = true, .one_row = true}},
+                              {"lm_head", "head.out"}};
   for (const char* stack : {"encoder", "decoder"}) {
     const bool writes = stack == std::string("decoder");
     const std::string file = std::string(stack) + ".", ours = file + "layers.{}.";

@@ -23,11 +23,12 @@ void decoder_head(Architecture& a, bool label_bias) {
   }
 }
 
-std::vector<TensorName> decoder_head_names(const Architecture& a, const std::string& output) {
+std::vector<TensorName> decoder_head_names(const Architecture& a, const std::string& output,
+                                           const std::string& token) {
   switch (a.head.kind) {
     case HeadKind::causal_lm: return {{output, "head.out"}};
     case HeadKind::question: return {{"qa_outputs", "head.out"}};
-    case HeadKind::token: return {{"classifier", "head.out"}, {"score", "head.out"}};
+    case HeadKind::token: return {{token, "head.out"}};
     default: return {{"score", "head.out"}};
   }
 }

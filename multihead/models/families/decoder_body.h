@@ -12,8 +12,8 @@ namespace mh::detail {
 HeadPlan next_token_head(const Architecture& a, HeadKind kind);
 // Fills in a.head of a decoder alone: the next token, labels of a text by its last row, labels of tokens, answers.
 void decoder_head(Architecture& a, bool label_bias);
-// `output`: what the file calls the next token's matrix.
-std::vector<TensorName> decoder_head_names(const Architecture& a, const std::string& output);
+// `output`: what the file calls the next token's matrix; `token`: what it calls that of the labels of tokens.
+std::vector<TensorName> decoder_head_names(const Architecture& a, const std::string& output, const std::string& token);
 
 // Whether the head's matrix is the embedding's: said where nothing was loaded.
 void tie_key(ConfigFields& fields, const Architecture& a);

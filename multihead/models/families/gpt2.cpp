@@ -81,7 +81,7 @@ std::vector<TensorName> gpt2_names(const Architecture& a) {
     out.push_back({layer + "attn.c_attn",
                    ours + "self_attn." + which + "_proj",
                    {.transposed = true, .part = part++, .parts = 3}});
-  for (TensorName& each : decoder_head_names(a, "lm_head")) out.push_back(std::move(each));
+  for (TensorName& each : decoder_head_names(a, "lm_head", "classifier")) out.push_back(std::move(each));
   return out;
 }
 

@@ -74,7 +74,7 @@ std::vector<TensorName> gpt_neox_names(const Architecture& a) {
     out.push_back({layer + "attention.query_key_value",
                    ours + "self_attn." + which + "_proj",
                    {.part = part++, .parts = 3, .heads = a.decoder->block.heads}});
-  for (TensorName& each : decoder_head_names(a, "embed_out")) out.push_back(std::move(each));
+  for (TensorName& each : decoder_head_names(a, "embed_out", "classifier")) out.push_back(std::move(each));
   return out;
 }
 

@@ -89,7 +89,7 @@ std::vector<TensorName> llama_names(const Architecture& a) {
                               {layer + "mlp.up_proj", ours + "linear1"},
                               {layer + "mlp.down_proj", ours + "linear2"},
                               {"norm", "decoder.norm"}};
-  for (TensorName& each : decoder_head_names(a, "lm_head")) out.push_back(std::move(each));
+  for (TensorName& each : decoder_head_names(a, "lm_head", "score")) out.push_back(std::move(each));
   return out;
 }
 

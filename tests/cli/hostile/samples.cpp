@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "multihead/train/trainer.h"
 #include "tests/generate/tiny_language_model.h"
 #include "tests/generate/tiny_translator.h"
 #include "tests/harness/temporary_folder.h"
@@ -30,6 +31,7 @@ std::vector<std::string> Sample::words(const std::string& out) const {
 
 const std::vector<Sample>& samples() {
   static const std::vector<std::string> kModel = {"model/model.safetensors", "model/tokenizer.json"};
+  static const std::vector<std::string> kClassifier = {"classifier/model.safetensors", "classifier/tokenizer.json"};
   static const std::vector<Sample> all = {
       {.command = "doctor"},
       {.command = "selftest", .flags = {"--cases", "1"}},
@@ -65,6 +67,16 @@ const std::vector<Sample>& samples() {
        .flags = {"lm", "-n", "5", "--threads", "2"},
        .files = {"lm/model.safetensors", "lm/tokenizer.json"},
        .input = "the cat\na dog\n"},
+      {.command = "classify", .flags = {"classifier"}, .files = kClassifier, .input = "good film\nbad film\n"},
+      {.command = "tag", .flags = {"tagger"}, .files = {"tagger/model.safetensors", "tagger/tokenizer.json"}, .input = "Ada sings\n"},
+      {.command = "new", .flags = {"classify", "fresh"}},
+      {.command = "show",
+       .flags = {"model", "the cat"},
+       .output_flag = "--output",
+       .output = "made.html",
+       .files = kModel},
+      {.command = "heads", .flags = {"model", "set.tsv"}, .files = {"set.tsv", kModel[0], kModel[1]}},
+      {.command = "explain-attention", .output_flag = "--output", .output = "made.html"},
       {.command = "eval",
        .flags = {"model", "set.tsv", "--beam", "1", "--max-length", "8", "--threads", "2"},
        .output_flag = "--output",
@@ -90,6 +102,28 @@ const std::vector<Sample>& samples() {
   return all;
 }
 
+namespace {
+
+// One step: the folder is what counts.
+void train_labels(TaskKind task, const std::string& data, const std::string& folder) {
+  std::string lines;
+  for (int n = 0; n < 4; ++n)
+    lines += task == TaskKind::tag ? "Ada B-PER\nsings O\n\n" : n % 2 == 0 ? "good film\tyes\n" : "bad film\tno\n";
+  put_text(data, lines);
+  TrainConfig c;
+  c.task.kind = task;
+  c.model = {.vocabulary = 0, .width = 8, .heads = 2, .feed_forward = 8, .encoder_layers = 1, .max_length = 16};
+  c.tokenizer = {.kind = TokenizerKind::words, .min_count = 1};
+  c.data.train = c.data.valid = data;
+  c.data.max_length = 16;
+  c.train.output = folder;
+  c.train.steps = 1;
+  c.train.threads = 1;
+  train({.config = c});
+}
+
+}  // namespace
+
 void make_inputs(const std::string& folder) {
   const std::string model = folder + "/model";
   std::filesystem::create_directories(model);
@@ -102,6 +136,8 @@ void make_inputs(const std::string& folder) {
   std::string pairs;
   for (int i = 0; i < 20; ++i) pairs += fmt::format("the house number {}\tdas Haus Nummer {}\n", i, i);
   put_text(folder + "/pairs.tsv", pairs);
+  train_labels(TaskKind::classify, folder + "/texts.tsv", folder + "/classifier");
+  train_labels(TaskKind::tag, folder + "/tags.conll", folder + "/tagger");
   put_text(folder + "/run.toml",
            "[model]\nwidth = 8\nheads = 2\nfeed_forward = 8\nencoder_layers = 1\ndecoder_layers = 1\n"
            "[tokenizer]\nvocabulary = 280\n"
