@@ -140,7 +140,10 @@ Pretrained Pretrained::fresh(const Architecture& architecture, std::shared_ptr<P
     for (const HeadClass& each : family.classes)
       if (each.kind == a.head.kind && a.model_class.empty()) a.model_class = each.name;
   }
-  return Pretrained(std::make_unique<Parts>(Parts{.options = {.compute = store->options().compute, .trainable = true},
+  PretrainedOptions options;
+  options.compute = store->options().compute;
+  options.trainable = true;
+  return Pretrained(std::make_unique<Parts>(Parts{.options = options,
                                                   .family = &family,
                                                   .names = names_of(family, a),
                                                   .store = store,

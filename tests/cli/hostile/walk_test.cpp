@@ -69,8 +69,9 @@ class Hostile : public Program {
       const Ended ended = run_child(start);
       const std::lock_guard guard(lock_);
       EXPECT_EQ(verdict(sample, start, {.codes = {0}}, {}, ended), "") << sample.command;
-      if (!sample.output.empty() && sample.brief.empty())
+      if (!sample.output.empty() && sample.brief.empty()) {
         EXPECT_TRUE(fs::exists(start.folder + "/" + sample.output)) << sample.command;
+      }
       plain_[sample.command] = ended;
       made_[sample.command] = made(sample, start);
     });
@@ -141,8 +142,11 @@ TEST_F(Hostile, EveryVerbHasASample) {
 TEST_F(Hostile, EveryOutputIsSampled) {
   for (const Flag& flag : program_flags()) {
     if (!std::set<std::string>{"--out", "--output", "--record"}.contains(flag.name)) continue;
-    for (const Sample& sample : samples())
-      if (sample.command == flag.command) EXPECT_EQ(sample.output_flag, flag.name) << sample.command;
+    for (const Sample& sample : samples()) {
+      if (sample.command == flag.command) {
+        EXPECT_EQ(sample.output_flag, flag.name) << sample.command;
+      }
+    }
   }
 }
 
