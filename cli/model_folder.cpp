@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <system_error>
 
 #include "multihead/base/error.h"
 
@@ -39,6 +40,13 @@ std::string model_folder(const std::optional<std::string>& named) {
   }
   fail(ErrorKind::io,
        "no model is named, and {} is neither in this folder nor beside the program; name a model's folder", kShipped);
+}
+
+std::vector<std::string> files_of(const std::string& folder) {
+  std::vector<std::string> out;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) out.push_back(entry.path().string());
+  return out;
 }
 
 }  // namespace mh::cli

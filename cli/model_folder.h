@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace mh::cli {
 
@@ -10,5 +11,8 @@ namespace mh::cli {
 // the project, in this folder or beside the program (in a folder above it, or in its share/multihead).
 // Throws: io, naming the places, where there is none; invalid_argument where `named` is empty text.
 std::string model_folder(const std::optional<std::string>& named);
+
+// Every file of a model's folder: what a verb that uses the model may not write over.
+std::vector<std::string> files_of(const std::string& folder);
 
 }  // namespace mh::cli

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/line_reader.h"
+#include "cli/model_folder.h"
 #include "cli/output_file.h"
 #include "cli/say.h"
 #include "cli/show_page.h"
@@ -68,7 +69,9 @@ int run(const ShowChoice& choice) {
   check(choice.words.empty() || !choice.file, "show: both TEXT and --file are given; expected one of them");
   PageOptions options;
   if (choice.heads) options.chosen = chosen_heads(*choice.heads);
-  check_output("--output", choice.output, choice.file ? std::vector<std::string>{*choice.file} : std::vector<std::string>{});
+  std::vector<std::string> inputs = files_of(choice.model);
+  if (choice.file) inputs.push_back(*choice.file);
+  check_output("--output", choice.output, inputs);
   const bool foreign = is_pretrained(choice.model);
   check(foreign || choice.written.empty(), "show: --written goes with a model of Hugging Face's form");
   if (foreign || is_language_model(choice.model)) {

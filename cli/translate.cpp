@@ -138,7 +138,7 @@ int run(TranslateChoice choice) {
   refuse_stdin_as_stdout();
   choice.flags.settle();
   check(choice.layer == 0 || choice.view.looks(), "--layer goes with --attention, --alignments or --json");
-  if (choice.page) check_output("--show", *choice.page, {});
+  if (choice.page) check_output("--show", *choice.page, files_of(model_folder(choice.model)));
   choice.view.numbers = choice.flags.search.n_best > 1;
   choice.sampling.samples = choice.flags.search.n_best;
   choice.sampling.rules = choice.flags.search.rules;
