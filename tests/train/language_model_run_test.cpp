@@ -138,7 +138,7 @@ TEST_F(LanguageModelRuns, StartFromGivenWeights) {
   c.model.width = 64;
   EXPECT_TRUE(refusal_of([&] { dry_run({.config = c}); }).says("model.width is 64, there it is 32"));
   c.task.kind = TaskKind::translation;
-  EXPECT_TRUE(refusal_of([&] { dry_run({.config = c}); }).says("expected language_model, which task.kind"));
+  EXPECT_TRUE(refusal_of([&] { dry_run({.config = c}); }).says("kind 'language_model'; expected transformer, which task.kind"));
 }
 
 TEST_F(LanguageModelRuns, RefuseASecondText) {
