@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <system_error>
 
 #include "multihead/base/error.h"
@@ -45,7 +46,9 @@ std::string model_folder(const std::optional<std::string>& named) {
 std::vector<std::string> files_of(const std::string& folder) {
   std::vector<std::string> out;
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) out.push_back(entry.path().string());
+  const std::set<std::string> endings{".safetensors", ".json", ".txt", ".model", ".spm", ".toml"};
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (endings.contains(entry.path().extension().string())) out.push_back(entry.path().string());
   return out;
 }
 
