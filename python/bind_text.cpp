@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -22,7 +23,8 @@ using namespace nb::literals;
 namespace {
 
 using Texts = std::vector<std::string>;
-using EncodedInput = std::pair<std::vector<int32_t>, std::vector<int32_t>>;  // ids, types
+using Offsets = std::vector<std::pair<size_t, size_t>>;
+using EncodedInput = std::tuple<std::vector<int32_t>, std::vector<int32_t>, Offsets>;  // ids, types, code points
 
 std::vector<EncodedInput> encode_inputs(const Tokenizer& tokenizer, const Texts& texts,
                                         const std::optional<Texts>& pairs, const EncodeOptions& options) {
@@ -31,7 +33,11 @@ std::vector<EncodedInput> encode_inputs(const Tokenizer& tokenizer, const Texts&
     const auto at = static_cast<size_t>(n);
     Encoded encoded =
         pairs ? tokenizer.encode_pair(texts[at], (*pairs)[at], options) : tokenizer.encode_input(texts[at], options);
-    out[at] = {std::move(encoded.ids), std::move(encoded.types)};
+    count_in_code_points(encoded, texts[at]);
+    if (pairs) count_in_code_points(encoded, (*pairs)[at], 1);
+    Offsets offsets;
+    for (const TextSpan& span : encoded.offsets) offsets.emplace_back(span.begin, span.end);
+    out[at] = {std::move(encoded.ids), std::move(encoded.types), std::move(offsets)};
   });
   return out;
 }

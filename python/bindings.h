@@ -14,6 +14,7 @@ void bind_machine(nanobind::module_& m);
 void bind_mask(nanobind::module_& m);
 void bind_matmul(nanobind::module_& m);
 void bind_options(nanobind::module_& m);
+void bind_pretrained(nanobind::module_& m);
 void bind_show(nanobind::module_& m);
 void bind_shared_threads(nanobind::module_& m);
 void bind_text(nanobind::module_& m);

@@ -5,7 +5,7 @@
 >>> multihead.attention(q, k, v, mask=multihead.causal()).shape
 (1, 8, 512, 64)
 
-Translation models, training and tokenizers, as the program has them:
+Translation models, Hugging Face's models, training and tokenizers, as the program has them:
 
 >>> multihead.load("models/en-de").translate("Where is the station?")
 'Wo ist der Bahnhof?'
@@ -50,8 +50,11 @@ from ._core import (
     use_rung,
     window,
 )
-from .model import Attention, Candidate, Model, Sentence, Translation, load
+from .folders import load, save
+from .model import Attention, Candidate, Model, Sentence, Translation
 from .page import AttentionPage, show
+from .pretrained import Pretrained
+from .task_results import Classification, Entity, Tagging
 from .tokenizer import Encoding, Tokenizer
 from .training import (
     TrainCheckpoint,
@@ -70,15 +73,19 @@ __all__ = [
     "AttentionPage",
     "Bias",
     "Candidate",
+    "Classification",
     "Encoding",
+    "Entity",
     "Explanation",
     "KVCache",
     "Mask",
     "Model",
+    "Pretrained",
     "ScoreMix",
     "Sentence",
     "Similarity",
     "Statistics",
+    "Tagging",
     "Tokenizer",
     "TrainCheckpoint",
     "TrainMessage",
@@ -109,6 +116,7 @@ __all__ = [
     "positions",
     "prefix",
     "rung",
+    "save",
     "set_threads",
     "show",
     "t5",

@@ -1,4 +1,4 @@
-"""multihead.load and multihead.Model: translation models in folders, as `multihead translate` uses them."""
+"""multihead.Model: translation models in folders, as `multihead translate` uses them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import difflib
 import itertools
 import json
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
@@ -365,6 +366,35 @@ class Model:
         """
         return self.attention(line, target)
 
+    def __call__(self, texts: Any, **options: Any) -> Any:
+        """What the folder is for: translate()."""
+        return self.translate(texts, **options)
+
+    def forward(
+        self,
+        input_ids: Any = None,
+        attention_mask: Any = None,
+        token_type_ids: Any = None,
+        *,
+        decoder_input_ids: Any = None,
+        decoder_attention_mask: Any = None,
+        pixel_values: Any = None,
+        output_hidden_states: bool = False,
+        output_attentions: bool = False,
+    ) -> dict[str, Any]:
+        """One pass of a Hugging Face folder's model (multihead.Pretrained); a translation model of our own has none."""
+        raise NotImplementedError(f"forward: {self.folder} is a translation model of our own; expected a Hugging Face folder; translate() runs it")
+
+    def generate(self, inputs: Any, attention_mask: Any = None, *, seed: int | None = None, **options: Any) -> Any:
+        """What a Hugging Face folder's model writes (multihead.Pretrained); a translation model of our own has none."""
+        raise NotImplementedError(f"generate: {self.folder} is a translation model of our own; expected a Hugging Face folder; translate() runs it")
+
+    def _save(self, folder: str) -> None:
+        for name in ("model.safetensors", "tokenizer.json"):
+            source, target = os.path.join(self.folder, name), os.path.join(folder, name)
+            if not (os.path.exists(target) and os.path.samefile(source, target)):
+                shutil.copyfile(source, target)
+
     def _ids(self, text: str) -> list[int]:
         return self.tokenizer.encode(text, add_special_tokens=False, find_special_tokens=False).ids
 
@@ -375,16 +405,3 @@ class Model:
         c = self.config
         sizes = f"width {c['width']}, {c['heads']} heads, {c['encoder_layers']} + {c['decoder_layers']} layers"
         return f"multihead.Model({self.folder!r}: {sizes}, {c['vocabulary']} tokens, {self.precision})"
-
-
-def load(folder: str | os.PathLike[str], *, precision: Literal["f32", "bf16"] = "f32") -> Model:
-    """Loads a model's folder: model.safetensors and tokenizer.json, as `multihead train` leaves them.
-
-    precision: of the products; bf16 is faster with AMX or AVX512_BF16. Raises OSError where files are missing or damaged,
-    ValueError where they do not belong together.
-
-    >>> import multihead
-    >>> multihead.load("models/en-de").translate("Good morning!")
-    'Guten Morgen!'
-    """
-    return Model(folder, precision)

@@ -14,11 +14,16 @@ SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
 
 @dataclass(frozen=True)
 class Encoding:
-    """A text, or a pair of texts, as tokens: ids, their spelling, and for each which text it is of (0 or 1)."""
+    """A text, or a pair of texts, as tokens: ids, their spelling, and for each which text it is of (0 or 1).
+
+    offsets: of each token the characters [begin, end) of its text, as Python counts them; (0, 0) for tokens that were put
+    around the texts.
+    """
 
     ids: list[int]
     tokens: list[str]
     type_ids: list[int]
+    offsets: list[tuple[int, int]]
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -63,7 +68,7 @@ class Tokenizer:
     _inner: _core.Tokenizer
 
     def __init__(self) -> None:
-        raise TypeError("Tokenizer: use Tokenizer.from_file, Tokenizer.from_json or Tokenizer.train")
+        raise TypeError("Tokenizer: use Tokenizer.load, Tokenizer.from_file, Tokenizer.from_json or Tokenizer.train")
 
     @classmethod
     def _of(cls, inner: _core.Tokenizer) -> Tokenizer:
@@ -72,9 +77,20 @@ class Tokenizer:
         return made
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str]) -> Tokenizer:
-        """Reads a tokenizer.json: byte-level BPE, WordPiece, Unigram or WordLevel."""
+    def load(cls, path: str | os.PathLike[str]) -> Tokenizer:
+        """Reads a tokenizer.json, a SentencePiece model (.model, .spm), or the folder of a model that holds either, or
+        the files of an older format (docs/tokenizers.md).
+
+        >>> import multihead
+        >>> multihead.Tokenizer.load("models/en-de").encode("Good morning!").offsets
+        [(0, 1), (1, 4), (4, 12), (12, 13)]
+        """
         return cls._of(_core.load_tokenizer(os.fspath(path)))
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> Tokenizer:
+        """The same by the name it has in Hugging Face's `tokenizers`."""
+        return cls.load(path)
 
     @classmethod
     def from_json(cls, json: str) -> Tokenizer:
@@ -183,7 +199,7 @@ class Tokenizer:
             raise ValueError(f"Tokenizer.encode: {len(first)} texts and {len(second)} pairs; expected the same number")
         longest = _whole("Tokenizer.encode", "max_length", max_length)
         encoded = self._inner.encode(first, second, bool(add_special_tokens), bool(find_special_tokens), longest)
-        return [Encoding(ids, self._inner.tokens(ids), types) for ids, types in encoded]
+        return [Encoding(ids, self._inner.tokens(ids), types, offsets) for ids, types, offsets in encoded]
 
     def decode(self, ids: Iterable[int]) -> str:
         """Ids to text; special tokens are skipped. Bytes that are not whole UTF-8 become U+FFFD."""

@@ -189,7 +189,7 @@ REFUSED = {
     "beam type": (dict(beam=2.5), TypeError, "beam is a float; expected an integer"),
     "unknown": (dict(max_lenght=3), TypeError, "no option max_lenght; did you mean max_length?"),
     "penalty": (dict(length_penalty="cube:1"), ValueError, "expected power[:ALPHA] or gnmt[:ALPHA]"),
-    "alpha": (dict(length_penalty="power:-1"), ValueError, "alpha -1; expected 0 to 100"),
+    "alpha": (dict(length_penalty="power:-101"), ValueError, "alpha -101; expected -100 to 100"),
     "sampling alone": (dict(top_k=3), ValueError, "top_k goes with sample=True"),
     "search and sampling": (dict(beam=4, sample=True), ValueError, "beam goes without sample=True"),
     "temperature": (dict(sample=True, temperature=0), ValueError, "a temperature of 0"),

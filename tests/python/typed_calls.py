@@ -50,7 +50,18 @@ def models(lines: list[str]) -> None:
     assert_type(model.align(model.translations("a").candidates[0]), list[tuple[int, int]])
     assert_type(model.attention("a", "b").cross, Floats)
     assert_type(model.tokenizer.encode("a", "b").type_ids, list[int])
+    assert_type(mh.Tokenizer.load("models/en-de").encode("a").offsets, list[tuple[int, int]])
     assert_type(mh.Tokenizer.train(["a", "b"], vocab_size=300, columns=[1]).token_to_id("a"), int | None)
+
+
+def pretrained(ids: npt.NDArray[np.int64]) -> None:
+    model = mh.load("bert")
+    print(model.forward(ids, attention_mask=ids, output_attentions=True)["attentions"][0].shape, model("text"), model(["a", "b"]))
+    print(model.forward([[1, 2], [3]], decoder_input_ids=[[0], [0]], pixel_values=None), model.forward(torch.zeros(1, 2)))
+    print(model.generate("text", max_new_tokens=3), model.generate(ids, ids, num_beams=4, seed=1))
+    mh.save(model, "copy")
+    if isinstance(model, mh.Pretrained):
+        assert_type(model.labels, list[str])
 
 
 def training(event: mh.TrainEvent) -> bool:
