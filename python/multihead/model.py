@@ -390,10 +390,20 @@ class Model:
         raise NotImplementedError(f"generate: {self.folder} is a translation model of our own; expected a Hugging Face folder; translate() runs it")
 
     def _save(self, folder: str) -> None:
-        for name in ("model.safetensors", "tokenizer.json"):
+        self._copy(folder, "model.safetensors", "tokenizer.json")
+
+    def _copy(self, folder: str, *names: str) -> None:
+        for name in names:
             source, target = os.path.join(self.folder, name), os.path.join(folder, name)
-            if not (os.path.exists(target) and os.path.samefile(source, target)):
-                shutil.copyfile(source, target)
+            if os.path.exists(target) and os.path.samefile(source, target):
+                continue
+            part = f"{target}.part{os.getpid()}"
+            try:
+                shutil.copyfile(source, part)
+                os.replace(part, target)
+            finally:
+                if os.path.exists(part):
+                    os.remove(part)
 
     def _ids(self, text: str) -> list[int]:
         return self.tokenizer.encode(text, add_special_tokens=False, find_special_tokens=False).ids

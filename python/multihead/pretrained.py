@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import json
 import os
-import shutil
 import warnings
 from typing import Any, Literal, NoReturn
 
@@ -219,10 +218,7 @@ class Pretrained(Model):
 
     def _save(self, folder: str) -> None:
         self._core.save(folder)
-        for name in _BESIDE:
-            source, target = os.path.join(self.folder, name), os.path.join(folder, name)
-            if os.path.isfile(source) and not (os.path.exists(target) and os.path.samefile(source, target)):
-                shutil.copyfile(source, target)
+        self._copy(folder, *(name for name in _BESIDE if os.path.isfile(os.path.join(self.folder, name))))
 
     def _refuse(self, what: str) -> NoReturn:
         raise NotImplementedError(
