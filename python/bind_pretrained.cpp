@@ -1,13 +1,13 @@
 // Hugging Face folders for multihead/pretrained.py: one forward pass, generation, the tasks on text, writing back.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <map>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "multihead/generate/generation_config.h"
 #include "multihead/generate/pretrained_generator.h"
@@ -156,12 +156,6 @@ std::vector<Tagged> tag(PretrainedObject& self, const std::vector<std::string>& 
   return out;
 }
 
-// What `multihead.load` asks before it loads: whether the folder is Hugging Face's, and what for.
-std::tuple<bool, std::string, std::string> facts_of(const std::string& folder) {
-  const FolderFacts facts = folder_facts(folder);
-  return {facts.layout == FolderFacts::Layout::hugging_face, std::string(facts.verb()), facts.description()};
-}
-
 // What the model is, by the names that pretrained.py reads.
 nb::dict described(const PretrainedObject& self) {
   const Architecture& a = self.model.architecture();
@@ -198,7 +192,6 @@ void bind_pretrained(nb::module_& m) {
       .def("save", [](const PretrainedObject& self, const std::string& folder) { self.model.save(folder); }, "folder"_a,
            Release())
       .def("described", described);
-  m.def("folder_facts", facts_of, "folder"_a, Release());
   m.def(
       "unread_generation_keys", [](const std::string& config) { return read_generation_config(config, "generate").unread; },
       "config"_a);
