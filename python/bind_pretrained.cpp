@@ -57,16 +57,16 @@ struct PretrainedObject {
   OnDemand<Tagger> tagger;
 };
 
-TokenBatch tokens_of(const Site& site, nb::handle ids, const Lengths& lengths) {
+TokenBatch token_batch_of(const Site& site, nb::handle ids, const Lengths& lengths) {
   if (ids.is_none()) return {};
   return {copy_integers(site, ids), Sequences::of_lengths(lengths)};
 }
 
-ModelInputs inputs_of(const nb::dict& given) {
+ModelInputs model_inputs(const nb::dict& given) {
   ModelInputs out;
-  out.tokens = tokens_of({"forward", "input_ids"}, given["input_ids"], nb::cast<Lengths>(given["lengths"]));
-  out.decoder = tokens_of({"forward", "decoder_input_ids"}, given["decoder_input_ids"],
-                          nb::cast<Lengths>(given["decoder_lengths"]));
+  out.tokens = token_batch_of({"forward", "input_ids"}, given["input_ids"], nb::cast<Lengths>(given["lengths"]));
+  out.decoder = token_batch_of({"forward", "decoder_input_ids"}, given["decoder_input_ids"],
+                               nb::cast<Lengths>(given["decoder_lengths"]));
   if (!given["token_type_ids"].is_none())
     out.types = copy_integers({"forward", "token_type_ids"}, given["token_type_ids"]);
   if (!given["pixel_values"].is_none())
@@ -76,7 +76,7 @@ ModelInputs inputs_of(const nb::dict& given) {
   return out;
 }
 
-Lengths lengths_of(const Sequences& at) {
+Lengths lengths_in(const Sequences& at) {
   Lengths out;
   if (!at.starts) return out;
   const int32_t* starts = at.starts.data<int32_t>();
@@ -84,8 +84,8 @@ Lengths lengths_of(const Sequences& at) {
   return out;
 }
 
-nb::tuple forward(const PretrainedObject& self, const nb::dict& given) {
-  const ModelInputs inputs = inputs_of(given);
+nb::tuple forward_pass(const PretrainedObject& self, const nb::dict& given) {
+  const ModelInputs inputs = model_inputs(given);
   ModelOutputs outputs;
   {
     nb::gil_scoped_release released;
@@ -103,14 +103,14 @@ nb::tuple forward(const PretrainedObject& self, const nb::dict& given) {
     for (const Tensor& tensor : list) arrays.append(to_array(like, tensor));
     layers[name.c_str()] = arrays;
   }
-  return nb::make_tuple(tensors, layers, lengths_of(outputs.at), lengths_of(outputs.decoder_at));
+  return nb::make_tuple(tensors, layers, lengths_in(outputs.at), lengths_in(outputs.decoder_at));
 }
 
 using Written = std::tuple<Ids, double, bool>;  // ids, score, ended
 
 // `config`: the keys of a generation_config.json.
-std::vector<std::vector<Written>> write(const PretrainedObject& self, const Prompts& prompts,
-                                        const std::string& config, uint64_t seed) {
+std::vector<std::vector<Written>> written_behind(const PretrainedObject& self, const Prompts& prompts,
+                                                 const std::string& config, uint64_t seed) {
   GenerationConfig how = read_generation_config(config, "generate");
   how.search.batch.compute = how.sampling.batch.compute = self.compute;
   how.sampling.seed = seed;
@@ -125,7 +125,7 @@ std::vector<std::vector<Written>> write(const PretrainedObject& self, const Prom
 }
 
 // The text that `ids` add behind a prompt, of which a decoder behind an encoder is told nothing.
-nb::bytes text_of(const PretrainedObject& self, const Tokenizer& tokenizer, const Ids& prompt, const Ids& ids) {
+nb::bytes text_behind(const PretrainedObject& self, const Tokenizer& tokenizer, const Ids& prompt, const Ids& ids) {
   detail::TextStream stream(tokenizer, self.model.architecture().cross_attention ? Ids() : prompt);
   std::string text;
   for (const int32_t id : ids) text += stream.add(id);
@@ -135,7 +135,7 @@ nb::bytes text_of(const PretrainedObject& self, const Tokenizer& tokenizer, cons
 
 using Classified = std::tuple<std::string, float, std::vector<float>, bool>;  // label, score, scores, cut
 
-std::vector<Classified> classify(PretrainedObject& self, const std::vector<std::string>& texts) {
+std::vector<Classified> classified(PretrainedObject& self, const std::vector<std::string>& texts) {
   std::vector<Classified> out;
   for (Classification& each : self.classifier.get(self.folder, self.compute)(texts))
     out.emplace_back(std::move(each.label), each.score, std::move(each.scores), each.cut);
@@ -145,7 +145,7 @@ std::vector<Classified> classify(PretrainedObject& self, const std::vector<std::
 using Entity = std::tuple<std::string, size_t, size_t, float>;  // label, bytes [begin, end), score
 using Tagged = std::tuple<std::vector<std::string>, std::vector<std::string>, std::vector<Entity>, bool>;
 
-std::vector<Tagged> tag(PretrainedObject& self, const std::vector<std::string>& texts) {
+std::vector<Tagged> tagged(PretrainedObject& self, const std::vector<std::string>& texts) {
   std::vector<Tagged> out;
   for (Tagging& each : self.tagger.get(self.folder, self.compute)(texts)) {
     std::vector<Entity> entities;
@@ -184,11 +184,11 @@ void bind_pretrained(nb::module_& m) {
             new (self) PretrainedObject(folder, bf16 ? DType::bf16 : DType::f32);
           },
           "folder"_a, "bf16"_a, Release())
-      .def("forward", forward, "inputs"_a)
-      .def("write", write, "prompts"_a, "config"_a, "seed"_a, Release())
-      .def("text", text_of, "tokenizer"_a, "prompt"_a, "ids"_a)
-      .def("classify", classify, "texts"_a, Release())
-      .def("tag", tag, "texts"_a, Release())
+      .def("forward", forward_pass, "inputs"_a)
+      .def("write", written_behind, "prompts"_a, "config"_a, "seed"_a, Release())
+      .def("text", text_behind, "tokenizer"_a, "prompt"_a, "ids"_a)
+      .def("classify", classified, "texts"_a, Release())
+      .def("tag", tagged, "texts"_a, Release())
       .def("save", [](const PretrainedObject& self, const std::string& folder) { self.model.save(folder); }, "folder"_a,
            Release())
       .def("described", described);
