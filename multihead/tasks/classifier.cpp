@@ -12,11 +12,11 @@
 
 namespace mh {
 
+enum class Scoring { softmax, sigmoid, none };
+
 namespace {
 
 constexpr int64_t kTokensAtOnce = 4096;
-
-enum class Scoring { softmax, sigmoid, none };
 
 // As transformers' pipeline and sentence-transformers' cross-encoders score.
 Scoring scoring_of(const TextModel& model) {

@@ -14,21 +14,21 @@
 
 namespace mh {
 
-namespace {
-
-constexpr size_t kDocumentsAtOnce = 16384;
-constexpr std::string_view kIndexNote = "multihead search ";
-
-struct Documents {
+struct IndexedDocuments {
   detail::FileBytes file{};
   std::vector<std::string_view> lines{};
   std::vector<int64_t> numbers{};  // of the lines, from 1: blank ones and those that are not UTF-8 are none
 };
 
+namespace {
+
+constexpr size_t kDocumentsAtOnce = 16384;
+constexpr std::string_view kIndexNote = "multihead search ";
+
 using Tell = std::function<void(const std::string& sentence)>;
 
-Documents read_documents(const std::string& path, const Tell& tell) {
-  Documents out{.file = detail::read_file(path)};
+IndexedDocuments read_documents(const std::string& path, const Tell& tell) {
+  IndexedDocuments out{.file = detail::read_file(path)};
   std::string_view rest(reinterpret_cast<const char*>(out.file.bytes.data()), out.file.bytes.size());
   if (rest.find('\0') != std::string_view::npos)
     fail(ErrorKind::io, "{}: holds bytes of 0; expected text, a document a line", printable_path(path));
@@ -62,7 +62,7 @@ Tensor comparable(const Embedder& embedder, const Tensor& vectors) {
   return embedder.similarity() == "cosine" ? unit_rows(vectors) : vectors;
 }
 
-Tensor vectors_of(const Embedder& embedder, const Documents& documents, const std::string& prompt) {
+Tensor vectors_of(const Embedder& embedder, const IndexedDocuments& documents, const std::string& prompt) {
   const auto count = static_cast<int64_t>(documents.lines.size());
   const Tensor out = empty({count, embedder.width()});
   for (size_t begin = 0; begin < documents.lines.size(); begin += kDocumentsAtOnce) {
@@ -77,7 +77,7 @@ Tensor vectors_of(const Embedder& embedder, const Documents& documents, const st
 
 // The vectors of the file at `path`, where they are those of these documents and this model; else they are made and
 // written there.
-Tensor indexed(const Embedder& embedder, const Documents& documents, const std::string& path, const Tell& tell) {
+Tensor indexed(const Embedder& embedder, const IndexedDocuments& documents, const std::string& path, const Tell& tell) {
   const std::string prompt = prompt_for(embedder, {"document", "passage", "corpus"});
   detail::Hash hash;
   const std::string model = embedder.fingerprint() + prompt;
@@ -111,7 +111,7 @@ Tensor indexed(const Embedder& embedder, const Documents& documents, const std::
 
 struct DocumentIndex::Parts {
   Embedder embedder;
-  Documents documents;
+  IndexedDocuments documents;
   Tensor vectors;
 };
 
@@ -120,7 +120,7 @@ DocumentIndex DocumentIndex::open(const Embedder& embedder, const std::string& d
   if (embedder.similarity() != "cosine" && embedder.similarity() != "dot")
     fail(ErrorKind::unsupported, "search: the model compares vectors by {}; expected cosine or dot",
          printable(embedder.similarity()));
-  Documents read = read_documents(documents, tell);
+  IndexedDocuments read = read_documents(documents, tell);
   const Tensor vectors = indexed(embedder, read, index, tell);
   return DocumentIndex(std::make_shared<Parts>(Parts{embedder, std::move(read), vectors}));
 }
