@@ -36,7 +36,9 @@ std::string exit_codes_text() {
 
 void add_quiet(CLI::App& app) {
   const auto verbs = app.get_subcommands([](const CLI::App*) { return true; });
-  if (verbs.empty()) app.add_flag("-q,--quiet", quiet(), "no progress and no notes: only results and errors");
+  // -q is the question or the query of some verbs.
+  const char* names = app.get_option_no_throw("-q") != nullptr ? "--quiet" : "-q,--quiet";
+  if (verbs.empty()) app.add_flag(names, quiet(), "no progress and no notes: only results and errors");
   for (CLI::App* verb : verbs) add_quiet(*verb);
 }
 
@@ -61,6 +63,10 @@ void make_program(CLI::App& app, int& code) {
   add_explain_attention(app, code);
   add_classify(app, code);
   add_tag(app, code);
+  add_embed(app, code);
+  add_search(app, code);
+  add_fill(app, code);
+  add_answer(app, code);
   add_eval(app, code);
   add_tokenizer(app, code);
   add_inspect(app, code);

@@ -14,6 +14,8 @@
 #include "multihead/base/checked_math.h"
 #include "multihead/base/error.h"
 #include "multihead/base/printable.h"
+#include "multihead/io/durable_file.h"
+#include "multihead/io/file_bytes.h"
 #include "multihead/io/unpack.h"
 
 namespace mh {
@@ -94,11 +96,19 @@ NpyHeader npy_header(std::string_view text, const std::string& path) {
   return out;
 }
 
+constexpr std::pair<std::string_view, DType> kNpyTypes[] = {
+    {"f2", DType::f16}, {"f4", DType::f32}, {"f8", DType::f64}, {"u1", DType::u8},
+    {"i1", DType::i8},  {"i4", DType::i32}, {"i8", DType::i64}, {"b1", DType::boolean}};
+constexpr std::string_view kNoteSign = "  # ";
+
+std::string_view npy_name(DType type) {
+  for (const auto& [npy, known] : kNpyTypes)
+    if (type == known) return npy;
+  fail(ErrorKind::unsupported, "npy: there is no type for {}", name(type));
+}
+
 DType npy_type(const std::string& descr, const std::string& path) {
-  constexpr std::pair<std::string_view, DType> kTypes[] = {{"f2", DType::f16}, {"f4", DType::f32}, {"f8", DType::f64},
-                                                           {"u1", DType::u8},  {"i1", DType::i8},  {"i4", DType::i32},
-                                                           {"i8", DType::i64}, {"b1", DType::boolean}};
-  for (const auto& [name, type] : kTypes)
+  for (const auto& [name, type] : kNpyTypes)
     if (descr.size() == 3 && descr.substr(1) == name) return type;
   fail(ErrorKind::unsupported, "{}: holds numbers of type {}; expected f2, f4, f8, u1, i1, i4, i8 or b1",
        printable_path(path), printable(descr));
@@ -146,6 +156,44 @@ Tensor read_npy(const std::string& path) {
   const Bytes rest = bytes.subspan(begin + length);
   constexpr char kOther = std::endian::native == std::endian::little ? '>' : '<';
   return numbers(checked_shape(path, header.sizes, size_of(type), rest.size()), type, rest, header.descr[0] == kOther);
+}
+
+std::string npy_prefix(const Shape& shape, DType type, std::string_view note) {
+  check(note.find('\n') == std::string_view::npos, "npy: the note has a line break; expected one line");
+  std::string sizes;
+  for (int axis = 0; axis < shape.rank(); ++axis) sizes += fmt::format("{},{}", shape[axis], axis + 1 < shape.rank() ? " " : "");
+  constexpr char kOrder = std::endian::native == std::endian::little ? '<' : '>';
+  std::string header = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}",
+                                   size_of(type) == 1 ? '|' : kOrder, npy_name(type), sizes);
+  if (!note.empty()) header += fmt::format("{}{}", kNoteSign, note);
+  constexpr size_t kBefore = 10, kAlignment = 64;
+  header.append(kAlignment - (kBefore + header.size() + 1) % kAlignment, ' ');
+  header += '\n';
+  check(header.size() < 65536, "npy: a note of {} bytes does not fit", note.size());
+  std::string out("\x93NUMPY\x01\x00", 8);
+  out += static_cast<char>(header.size() % 256);
+  out += static_cast<char>(header.size() / 256);
+  return out + header;
+}
+
+void write_npy(const std::string& path, const Tensor& x, std::string_view note) {
+  const Tensor dense = x.contiguous();
+  const std::string prefix = npy_prefix(dense.shape(), dense.dtype(), note);
+  write_durably(path, {std::as_bytes(std::span(prefix)),
+                       std::span(static_cast<const std::byte*>(dense.view().data),
+                                 static_cast<size_t>(dense.count() * size_of(dense.dtype())))});
+}
+
+std::string read_npy_note(const std::string& path) {
+  const detail::FileBytes file = detail::map_file(path);
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
+  if (!text.starts_with(std::string_view("\x93NUMPY\x01", 7)) || text.size() < 10) return "";
+  const size_t length = byte_at(file.bytes, 8) + 256 * size_t{byte_at(file.bytes, 9)};
+  const std::string_view header = text.substr(10, length);
+  const size_t at = header.find(kNoteSign);
+  if (at == std::string_view::npos) return "";
+  const std::string_view note = header.substr(at + kNoteSign.size());
+  return std::string(note.substr(0, note.find_last_not_of(" \n") + 1));
 }
 
 }  // namespace mh

@@ -42,11 +42,15 @@ FolderFacts facts_of_ours(const std::string& path) {
          printable_path(path));
   const auto parsed = nlohmann::json::parse(config->second, nullptr, false);
   const std::string kind = parsed.is_object() ? parsed.value("kind", std::string("transformer")) : std::string();
-  constexpr std::array kKinds{"transformer", "language_model", "rnn", "lstm", "gru"};
+  constexpr std::array kKinds{"transformer", "language_model", "rnn", "lstm", "gru", "classify", "tag"};
   if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end())
     fail(ErrorKind::unsupported, "{}: its kind is {}; expected one of {}", printable_path(path), printable(kind),
          fmt::join(kKinds, ", "));
-  return {.kind = kind, .head = kind == "language_model" ? HeadKind::causal_lm : HeadKind::seq2seq_lm};
+  const HeadKind head = kind == "language_model" ? HeadKind::causal_lm
+                        : kind == "classify"     ? HeadKind::sequence
+                        : kind == "tag"          ? HeadKind::token
+                                                 : HeadKind::seq2seq_lm;
+  return {.kind = kind, .head = head};
 }
 
 }  // namespace

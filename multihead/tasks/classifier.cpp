@@ -2,28 +2,55 @@
 #include "multihead/tasks/classifier.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "multihead/base/error.h"
+#include "multihead/ops/activation.h"
 #include "multihead/ops/softmax.h"
 #include "multihead/tasks/classify.h"
 #include "multihead/text/unicode/utf8.h"
 
 namespace mh {
 
+enum class Scoring { softmax, sigmoid, none };
+
 namespace {
 
 constexpr int64_t kTokensAtOnce = 4096;
+
+// As transformers' pipeline and sentence-transformers' cross-encoders score.
+Scoring scoring_of(const TextModel& model) {
+  if (model.pretrained() == nullptr) return Scoring::softmax;
+  const Architecture& a = model.pretrained()->architecture();
+  const auto config = nlohmann::json::parse(a.config, nullptr, false);
+  if (config.is_object() && config.contains("sentence_transformers") && config["sentence_transformers"].is_object()) {
+    const auto& named = config["sentence_transformers"].value("activation_fn", nlohmann::json());
+    const std::string name = named.is_string() ? named.get<std::string>() : "";
+    if (name.ends_with("Identity")) return Scoring::none;
+    if (name.ends_with("Sigmoid")) return Scoring::sigmoid;
+  }
+  if (a.problem_type == "regression") return Scoring::none;
+  const bool alone = a.problem_type == "multi_label_classification" || model.classes() == 1;
+  return alone ? Scoring::sigmoid : Scoring::softmax;
+}
+
+Tensor scores_of_logits(const Tensor& logits, Scoring scoring) {
+  if (scoring == Scoring::none) return logits;
+  return scoring == Scoring::softmax ? softmax(logits) : activation(logits, Activation::sigmoid);
+}
 
 }  // namespace
 
 struct Classifier::Parts {
   LabelledModel folder;
   DType compute;
+  Scoring scoring = Scoring::softmax;
 };
 
 Classifier Classifier::load(const std::string& folder, DType compute) {
-  auto parts = std::make_shared<Parts>(Parts{load_classifier(folder), compute});
+  auto parts = std::make_shared<Parts>(Parts{.folder = load_classifier(folder), .compute = compute});
   parts->folder.model.pack(compute);
+  parts->scoring = scoring_of(parts->folder.model);
   return Classifier(parts);
 }
 
@@ -60,7 +87,8 @@ std::vector<Classification> Classifier::operator()(std::span<const std::string> 
     }
     Pass pass = Pass::inference(parts_->compute);
     const auto rows = static_cast<int64_t>(types.size());
-    const Tensor p = softmax(model.logits(token_batch(ids), tensor<int32_t>(types, {rows}), pass));
+    const Tensor p = scores_of_logits(
+        model.logits(token_batch(ids), tensor<int32_t>(types, {rows}), pass), parts_->scoring);
     for (size_t row = 0; row < ids.size(); ++row) {
       const float* scores = p.data<float>() + static_cast<int64_t>(row) * p.size(1);
       Classification& one = out[begin + row];

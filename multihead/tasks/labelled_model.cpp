@@ -8,6 +8,7 @@
 #include "multihead/io/durable_file.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/config_json.h"
+#include "multihead/models/folder_facts.h"
 #include "multihead/models/model_file.h"
 
 namespace mh {
@@ -85,12 +86,13 @@ LabelledModel load_pretrained_model(const std::string& folder, const std::string
   const Architecture& a = model.architecture();
   const HeadKind wanted = kind == "classify" ? HeadKind::sequence : HeadKind::token;
   if (a.head.kind != wanted)
-    fail(ErrorKind::io, "{}: is a {}; expected a {}", printable_path(folder), name_of(a.head.kind), name_of(wanted));
+    fail(ErrorKind::io, "{}: is a {}; expected a {}: use `multihead {}`", printable_path(folder), name_of(a.head.kind),
+         name_of(wanted), folder_facts(folder).verb());
   std::vector<std::string> labels = a.labels;
   for (auto n = static_cast<int64_t>(labels.size()); n < a.head.outputs; ++n) labels.push_back(fmt::format("LABEL_{}", n));
   check(static_cast<int64_t>(labels.size()) == a.head.outputs, "{}: config.json names {} labels, and the model has {}",
         printable_path(folder), labels.size(), a.head.outputs);
-  return {Tokenizer::load(folder + "/tokenizer.json"), TextModel(std::move(model)), Labels::in_order(labels)};
+  return {Tokenizer::load(folder), TextModel(std::move(model)), Labels::in_order(labels)};
 }
 
 }  // namespace

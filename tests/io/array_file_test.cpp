@@ -85,5 +85,21 @@ TEST_F(ArrayFiles, DamagedNpyIsRefused) {
   EXPECT_NE(refused([&] { read_npy(folder_ / "b.npy"); }).find("ends within its header"), std::string::npos);
 }
 
+TEST_F(ArrayFiles, WrittenNpyIsReadBackWithItsNote) {
+  const Tensor x = randn({3, 5}, 1);
+  write_npy(folder_ / "x.npy", x, "made of these words");
+  const Tensor back = read_npy(folder_ / "x.npy");
+  ASSERT_EQ(back.shape(), x.shape());
+  for (int64_t n = 0; n < 15; ++n) EXPECT_EQ(back.data<float>()[n], x.data<float>()[n]);
+  EXPECT_EQ(read_npy_note(folder_ / "x.npy"), "made of these words");
+  EXPECT_EQ(text_of(folder_ / "x.npy").size() % 64, 60U);  // 64-byte header
+  write_npy(folder_ / "y.npy", tensor<int64_t>({4, 5}, {2}));
+  EXPECT_EQ(read_npy(folder_ / "y.npy").item({1}), 5);
+  EXPECT_EQ(read_npy_note(folder_ / "y.npy"), "");
+  EXPECT_NE(npy_prefix({2}, DType::f32).find("'shape': (2,), }"), std::string::npos);
+  EXPECT_TRUE(refusal_of([] { npy_prefix({2}, DType::bf16); }).says("there is no type for bf16"));
+  EXPECT_TRUE(refusal_of([] { npy_prefix({2}, DType::f32, "a\nb"); }).says("line break"));
+}
+
 }  // namespace
 }  // namespace mh

@@ -10,6 +10,7 @@
 #include "tests/generate/tiny_language_model.h"
 #include "tests/generate/tiny_translator.h"
 #include "tests/harness/temporary_folder.h"
+#include "tests/models/encoder_folder.h"
 
 namespace mh::cli {
 
@@ -77,6 +78,22 @@ const std::vector<Sample>& samples() {
        .files = kModel},
       {.command = "heads", .flags = {"model", "set.tsv"}, .files = {"set.tsv", kModel[0], kModel[1]}},
       {.command = "explain-attention", .output_flag = "--output", .output = "made.html"},
+      {.command = "embed",
+       .flags = {"body", "--threads", "2"},
+       .output_flag = "--output",
+       .output = "made.npy",
+       .input = "the cat sat\na dog\n"},
+      {.command = "fill",
+       .flags = {"masked", "--threads", "2"},
+       .input = "the [MASK] sat\n"},
+      {.command = "answer",
+       .flags = {"question", "--threads", "2"},
+       .input = "who sings ?\tada sings .\n"},
+      {.command = "search",
+       .flags = {"body", "docs.txt", "--query", "the cat", "--threads", "2"},
+       .files = {"docs.txt"},
+       .texts = {"docs.txt"},
+       .repeatable = false},  // the second run finds its index made
       {.command = "eval",
        .flags = {"model", "set.tsv", "--beam", "1", "--max-length", "8", "--threads", "2"},
        .output_flag = "--output",
@@ -129,6 +146,10 @@ void make_inputs(const std::string& folder) {
   std::filesystem::create_directories(model);
   test::write_translator(model);
   test::write_language_model(folder + "/lm");
+  test::put_encoder(folder + "/body", "bert_body");
+  test::put_encoder(folder + "/masked", "bert_masked");
+  test::put_encoder(folder + "/question", "bert_question");
+  put_text(folder + "/docs.txt", "the cat sat\na dog\n");
   std::filesystem::copy_file(model + "/model.safetensors", folder + "/second.safetensors");
   put_text(folder + "/set.tsv", "the cat sat\tdie Katze\na dog\tein Hund\n");
   put_text(folder + "/valid.tsv", "the house\tdas Haus\n");
