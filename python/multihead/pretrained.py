@@ -92,11 +92,6 @@ class Pretrained(Model):
         )
 
     def _classified(self, texts: Any) -> Any:
-        if self._said["outputs"] < 2 or self._said["problem_type"] not in ("", "single_label_classification"):
-            raise NotImplementedError(
-                f"model: a {self._said['description']} with {self._said['outputs']} outputs of which not exactly one holds; "
-                "expected labels that exclude one another; forward() gives its logits"
-            )
         given, one = _many(texts)
         labels = self.labels
         out = [

@@ -287,6 +287,17 @@ def test_a_classifier_gives_labels_and_scores(with_tokenizer):
     assert model("a b") == done[1]
 
 
+def test_labels_that_do_not_exclude_one_another_are_each_for_themselves(with_tokenizer):
+    folder = with_tokenizer("bert_sequence")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"problem_type": "multi_label_classification"}))
+    model = multihead.load(folder)
+    done = model("Anna lives in Bonn")
+    ids = model.tokenizer.encode("Anna lives in Bonn").ids
+    logits = model.forward([ids])["logits"][0].astype(np.float64)
+    np.testing.assert_allclose(list(done.scores.values()), 1 / (1 + np.exp(-logits)), atol=1e-5)
+
+
 def test_a_tagger_gives_entities_in_characters(with_tokenizer):
     model = multihead.load(with_tokenizer("bert_token"))
     text = "é Anna lives in Bonn"
