@@ -8,6 +8,7 @@
 #include "multihead/generate/pretrained_generator.h"
 #include "multihead/generate/search.h"
 #include "multihead/generate/text_stream.h"
+#include "multihead/models/folder_facts.h"
 #include "multihead/models/language_model_file.h"
 #include "multihead/text/unicode/utf8.h"
 
@@ -84,11 +85,15 @@ TextGenerator TextGenerator::load(const std::string& folder, DType compute) {
 }
 
 void TextGenerator::Parts::load_pretrained(const std::string& folder) {
+  const FolderFacts facts = folder_facts(folder);
+  if (facts.head != HeadKind::causal_lm && facts.head != HeadKind::seq2seq_lm)
+    fail(ErrorKind::invalid_argument, "{}: is a {}; expected a model that writes text: use `multihead {}`",
+         printable_path(folder), facts.description(), facts.verb());
   const auto loaded = std::make_shared<Pretrained>(Pretrained::load(folder, {.compute = compute}));
   defaults = load_generation_config(folder);
   generator = std::make_unique<PretrainedGenerator>(*loaded, defaults.decoder_start);
   model = loaded;
-  tokenizer = Tokenizer::load(folder + "/tokenizer.json");
+  tokenizer = Tokenizer::load(folder);
   ours = false;
   continues = !loaded->architecture().cross_attention;
 }

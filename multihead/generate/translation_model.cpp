@@ -1,9 +1,13 @@
 // The two kinds of models that translate, behind one face.
 #include "multihead/generate/translation_model.h"
 
+#include <filesystem>
+
+#include "multihead/base/printable.h"
 #include "multihead/generate/model_generators.h"
 #include "multihead/generate/recurrent_generator.h"
 #include "multihead/models/config_json.h"
+#include "multihead/models/folder_facts.h"
 #include "multihead/models/recurrent_json.h"
 
 namespace mh {
@@ -80,6 +84,12 @@ std::unique_ptr<TranslationModel> translation_model(std::shared_ptr<RecurrentSeq
 }
 
 TranslationFolder load_translation_folder(const std::string& folder) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(folder + "/config.json", ignored)) {
+    const FolderFacts facts = folder_facts(folder);
+    fail(ErrorKind::invalid_argument, "{}: is a {} of Hugging Face's form; expected a translator of our own: use `multihead {}`",
+         printable_path(folder), facts.description(), facts.verb());
+  }
   ModelParts parts = read_model_folder(folder);
   const auto config = parts.file.metadata.find(kConfigKey);
   if (config == parts.file.metadata.end() || !says_recurrent(config->second))

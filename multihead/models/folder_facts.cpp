@@ -72,7 +72,7 @@ std::string_view FolderFacts::verb() const {
     case HeadKind::question: return "answer";
     case HeadKind::masked_lm: return sentence_transformer ? "embed" : "fill";
     case HeadKind::causal_lm: return "generate";
-    case HeadKind::seq2seq_lm: return kind == "vision-encoder-decoder" ? "caption" : "translate";
+    case HeadKind::seq2seq_lm: return layout == Layout::ours ? "translate" : "generate";
     case HeadKind::none:
     case HeadKind::contrastive: break;
   }

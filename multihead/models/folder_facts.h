@@ -18,7 +18,7 @@ struct FolderFacts {
   HeadKind head = HeadKind::none;     // what it gives; of ours: seq2seq_lm, causal_lm, sequence or token
   bool sentence_transformer = false;  // modules.json stands beside it
 
-  // The program's verb for it: "classify", "tag", "answer", "fill", "embed", "generate", "translate", "caption".
+  // The program's verb for it: "classify", "tag", "answer", "fill", "embed", "generate", "translate".
   std::string_view verb() const;
   // "bert text classifier".
   std::string description() const;
