@@ -308,6 +308,7 @@ def test_a_long_text_stays_responsive(browser, tmp_path):
 def test_the_teaching_page_computes_what_the_library_computes(browser):
     path = MODEL.parents[1] / "docs/attention.html"
     browser.driver.get("about:blank")
+    browser.requests(), browser.console()  # those of the test before
     browser.driver.get(f"file://{path}")
     data = json.loads(browser.text("#data"))
     x, wq, wk, wv, wo = (np.array(data[name], np.float32) for name in ("x", "query", "key", "value", "out"))
