@@ -323,7 +323,6 @@ def test_a_language_model_writes_text(with_tokenizer):
     [
         ("bert_body", lambda m: m("text"), NotImplementedError, "a classifier, a tagger or a model that writes text; forward"),
         ("bert_sequence", lambda m: m("text"), OSError, "tokenizer"),
-        ("xlm_roberta_sequence", lambda m: m("text"), NotImplementedError, "forward.. gives its logits"),
         ("bert_body", lambda m: m.generate([[1, 2]]), ValueError, "writes no text"),
         ("gpt2_lm", lambda m: m.generate("text"), OSError, "tokenizer"),
         ("gpt2_lm", lambda m: m.generate([[1]], max_tokens=3), TypeError, "did you mean max_new_tokens"),
