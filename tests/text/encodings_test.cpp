@@ -36,10 +36,6 @@ json shown(Encoded encoded, const std::string& first, const std::string& second)
   return {encoded.ids, flat(encoded.offsets), encoded.words, encoded.sequences, encoded.types};
 }
 
-json head(const json& whole, size_t count) {
-  return json(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(count));
-}
-
 json windows_of(const Tokenizer& tokenizer, const std::string& text, const std::string& other, int64_t number) {
   constexpr Truncate kStrategies[] = {Truncate::longest_first, Truncate::only_first, Truncate::only_second};
   json out = json::array();
