@@ -6,7 +6,7 @@
 #include "multihead/check/limits.h"
 #include "multihead/ops/attention/attention.h"
 #include "multihead/ops/attention/kv_cache.h"
-#include "multihead/ops/matmul.h"
+#include "multihead/ops/products/matmul.h"
 
 namespace mh::bench {
 namespace {

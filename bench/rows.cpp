@@ -5,12 +5,12 @@
 
 #include "bench/run.h"
 #include "multihead/autograd/tape.h"
-#include "multihead/ops/activation.h"
-#include "multihead/ops/cross_entropy.h"
-#include "multihead/ops/dropout.h"
-#include "multihead/ops/embedding.h"
-#include "multihead/ops/layer_norm.h"
-#include "multihead/ops/softmax.h"
+#include "multihead/ops/rows/activation.h"
+#include "multihead/ops/rows/cross_entropy.h"
+#include "multihead/ops/rows/dropout.h"
+#include "multihead/ops/rows/embedding.h"
+#include "multihead/ops/rows/layer_norm.h"
+#include "multihead/ops/rows/softmax.h"
 #include "multihead/ops/update.h"
 
 namespace mh::bench {

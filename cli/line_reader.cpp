@@ -11,7 +11,7 @@
 #include "multihead/base/error.h"
 #include "multihead/text/text_lines.h"
 #include "multihead/text/unicode/utf8.h"
-#include "multihead/tasks/text_file.h"
+#include "multihead/tasks/data/text_file.h"
 
 namespace mh::cli {
 

@@ -9,7 +9,7 @@
 
 #include "cli/help_format.h"
 #include "cli/say.h"
-#include "cli/selftest.h"
+#include "cli/verbs/selftest.h"
 #include "cli/verbs.h"
 
 namespace mh::cli {

@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "multihead/base/error.h"
-#include "multihead/tasks/tsv_file.h"
+#include "multihead/tasks/data/tsv_file.h"
 
 namespace mh::cli {
 

@@ -12,15 +12,16 @@ function(mh_together target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${MH_TOGETHER} UNITY_BUILD_BATCH_SIZE 12)
 endfunction()
 
-# mh_layer(base ROOMS … DEPENDS …): object library of every source directly in the folder and in its rooms. What leaves the shared library is
-# decided in one place, the version script cmake/exports.map.
+# mh_layer(base DEPENDS …): object library of every source in the folder and its rooms, the folders inside it that have no
+# CMakeLists.txt of their own. What leaves the shared library is decided in one place, the version script cmake/exports.map.
 function(mh_layer name)
-  cmake_parse_arguments(arg "" "" "ROOMS;DEPENDS" ${ARGN})
-  set(globs ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
-  foreach(room ${arg_ROOMS})
-    list(APPEND globs ${CMAKE_CURRENT_SOURCE_DIR}/${room}/*.cpp)
+  cmake_parse_arguments(arg "" "" "DEPENDS" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  file(GLOB_RECURSE layers_inside ${CMAKE_CURRENT_SOURCE_DIR}/*/CMakeLists.txt)
+  foreach(inside ${layers_inside})
+    cmake_path(GET inside PARENT_PATH inside)
+    list(FILTER sources EXCLUDE REGEX "^${inside}/")
   endforeach()
-  file(GLOB sources CONFIGURE_DEPENDS ${globs})
   list(FILTER sources EXCLUDE REGEX "/isa_[a-z0-9_]+\\.cpp$")
   add_library(mh_${name} OBJECT ${sources})
   target_link_libraries(mh_${name} PUBLIC mh_flags ${MH_FMT} Threads::Threads)

@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "multihead/generate/translator.h"
+#include "multihead/generate/text/translator.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/model_file.h"
 #include "multihead/show/recording.h"

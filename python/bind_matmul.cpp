@@ -1,7 +1,7 @@
 // The matrix product, for the projections of multihead.torch.
 #include <optional>
 
-#include "multihead/ops/matmul.h"
+#include "multihead/ops/products/matmul.h"
 #include "python/array.h"
 #include "python/bindings.h"
 

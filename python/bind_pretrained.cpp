@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "multihead/generate/generation_config.h"
-#include "multihead/generate/pretrained_generator.h"
+#include "multihead/generate/models/pretrained_generator.h"
 #include "multihead/generate/search.h"
-#include "multihead/generate/text_stream.h"
-#include "multihead/models/folder_facts.h"
-#include "multihead/models/pretrained.h"
-#include "multihead/tasks/classifier.h"
-#include "multihead/tasks/tagger.h"
+#include "multihead/generate/text/text_stream.h"
+#include "multihead/models/pretrained/folder_facts.h"
+#include "multihead/models/pretrained/pretrained.h"
+#include "multihead/tasks/verbs/classifier.h"
+#include "multihead/tasks/verbs/tagger.h"
 #include "python/array.h"
 #include "python/bindings.h"
 

@@ -12,7 +12,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/parallel.h"
 #include "multihead/text/text_lines.h"
-#include "multihead/tasks/text_file.h"
+#include "multihead/tasks/data/text_file.h"
 #include "python/bindings.h"
 
 namespace mh::python {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "multihead/check/cases.h"
+#include "multihead/check/cases/cases.h"
 
 namespace mh {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "multihead/check/cases.h"
+#include "multihead/check/cases/cases.h"
 
 namespace mh {
 

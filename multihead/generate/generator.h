@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "multihead/nn/pass.h"
-#include "multihead/ops/linear_top_k.h"
+#include "multihead/ops/products/linear_top_k.h"
 
 namespace mh {
 

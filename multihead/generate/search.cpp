@@ -9,7 +9,7 @@
 #include "multihead/generate/check_options.h"
 #include "multihead/generate/rules.h"
 #include "multihead/generate/sampler.h"
-#include "multihead/ops/softmax.h"
+#include "multihead/ops/rows/softmax.h"
 
 namespace mh {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "multihead/generate/generator.h"
-#include "multihead/generate/model_generators.h"
+#include "multihead/generate/models/model_generators.h"
 #include "multihead/generate/options.h"
 
 namespace mh {

@@ -3,11 +3,11 @@
 
 #include <cmath>
 
-#include "multihead/models/stack_of.h"
+#include "multihead/models/pretrained/stack_of.h"
 #include "multihead/nn/positions.h"
-#include "multihead/ops/dropout.h"
+#include "multihead/ops/rows/dropout.h"
 #include "multihead/ops/elementwise.h"
-#include "multihead/ops/embedding.h"
+#include "multihead/ops/rows/embedding.h"
 
 namespace mh {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "multihead/models/token_batch.h"
+#include "multihead/models/pretrained/token_batch.h"
 #include "multihead/models/transformer.h"
 
 namespace mh {

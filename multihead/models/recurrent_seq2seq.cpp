@@ -5,11 +5,11 @@
 #include <cmath>
 #include <numeric>
 
-#include "multihead/models/stack_of.h"
+#include "multihead/models/pretrained/stack_of.h"
 #include "multihead/ops/elementwise.h"
-#include "multihead/ops/embedding.h"
+#include "multihead/ops/rows/embedding.h"
 #include "multihead/ops/shape.h"
-#include "multihead/ops/softmax.h"
+#include "multihead/ops/rows/softmax.h"
 
 namespace mh {
 

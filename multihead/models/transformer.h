@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "multihead/models/token_batch.h"
+#include "multihead/models/pretrained/token_batch.h"
 #include "multihead/nn/stacks.h"
-#include "multihead/ops/cross_entropy.h"
-#include "multihead/ops/linear_top_k.h"
+#include "multihead/ops/rows/cross_entropy.h"
+#include "multihead/ops/products/linear_top_k.h"
 
 namespace mh {
 

@@ -2,8 +2,8 @@
 #include "multihead/nn/blocks.h"
 
 #include "multihead/autograd/tape.h"
-#include "multihead/ops/activation.h"
-#include "multihead/ops/dropout.h"
+#include "multihead/ops/rows/activation.h"
+#include "multihead/ops/rows/dropout.h"
 #include "multihead/ops/elementwise.h"
 
 namespace mh {

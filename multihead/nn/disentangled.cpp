@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "multihead/ops/elementwise.h"
-#include "multihead/ops/matmul.h"
+#include "multihead/ops/products/matmul.h"
 #include "multihead/ops/shape.h"
 
 namespace mh {

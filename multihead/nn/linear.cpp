@@ -2,8 +2,8 @@
 #include "multihead/nn/linear.h"
 
 #include "multihead/autograd/tape.h"
-#include "multihead/ops/dropout.h"
-#include "multihead/ops/layer_norm.h"
+#include "multihead/ops/rows/dropout.h"
+#include "multihead/ops/rows/layer_norm.h"
 #include "multihead/ops/shape.h"
 
 namespace mh {

@@ -5,8 +5,8 @@
 
 #include "multihead/nn/params.h"
 #include "multihead/nn/pass.h"
-#include "multihead/ops/linear.h"
-#include "multihead/ops/sparse_linear.h"
+#include "multihead/ops/products/linear.h"
+#include "multihead/ops/products/sparse_linear.h"
 
 namespace mh {
 

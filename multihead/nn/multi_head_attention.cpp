@@ -6,8 +6,8 @@
 #include "multihead/nn/attention_observer.h"
 #include "multihead/nn/disentangled.h"
 #include "multihead/ops/elementwise.h"
-#include "multihead/ops/embedding.h"
-#include "multihead/ops/rope.h"
+#include "multihead/ops/rows/embedding.h"
+#include "multihead/ops/rows/rope.h"
 #include "multihead/ops/shape.h"
 
 namespace mh {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "multihead/base/dtype.h"
-#include "multihead/ops/dropout.h"
+#include "multihead/ops/rows/dropout.h"
 
 namespace mh {
 

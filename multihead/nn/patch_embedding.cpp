@@ -1,7 +1,7 @@
 // Cuts images into patches and brings them to the model's width.
 #include "multihead/nn/patch_embedding.h"
 
-#include "multihead/ops/dropout.h"
+#include "multihead/ops/rows/dropout.h"
 #include "multihead/ops/elementwise.h"
 #include "multihead/ops/shape.h"
 

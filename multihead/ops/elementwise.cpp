@@ -3,7 +3,7 @@
 
 #include "multihead/autograd/tape.h"
 #include "multihead/ops/elementwise_run.h"
-#include "multihead/ops/rows.h"
+#include "multihead/ops/rows/rows.h"
 #include "multihead/ops/run.h"
 
 namespace mh {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "multihead/ops/rows.h"
+#include "multihead/ops/rows/rows.h"
 #include "multihead/ops/run.h"
 
 namespace mh::detail {

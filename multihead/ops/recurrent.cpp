@@ -10,7 +10,7 @@
 #include "multihead/kernels/rows.h"
 #include "multihead/ops/elementwise.h"
 #include "multihead/ops/elementwise_run.h"
-#include "multihead/ops/rows.h"
+#include "multihead/ops/rows/rows.h"
 #include "multihead/ops/run.h"
 
 namespace mh {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "multihead/ops/matmul.h"
+#include "multihead/ops/products/matmul.h"
 #include "multihead/tensor/tensor.h"
 
 namespace mh {

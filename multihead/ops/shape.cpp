@@ -6,8 +6,8 @@
 
 #include "multihead/autograd/tape.h"
 #include "multihead/ops/elementwise_run.h"
-#include "multihead/ops/embedding.h"
-#include "multihead/ops/rows.h"
+#include "multihead/ops/rows/embedding.h"
+#include "multihead/ops/rows/rows.h"
 #include "multihead/ops/run.h"
 
 namespace mh {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "multihead/autograd/tape.h"
-#include "multihead/ops/rows.h"
+#include "multihead/ops/rows/rows.h"
 #include "multihead/ops/run.h"
 
 namespace mh {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "multihead/ops/attention/attention.h"
-#include "multihead/ops/matmul.h"
+#include "multihead/ops/products/matmul.h"
 #include "multihead/show/page_parts.h"
 
 namespace mh {

@@ -9,7 +9,7 @@
 #include "multihead/autograd/tape.h"
 #include "multihead/base/error.h"
 #include "multihead/ops/elementwise.h"
-#include "multihead/ops/embedding.h"
+#include "multihead/ops/rows/embedding.h"
 #include "multihead/ops/shape.h"
 
 namespace mh {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "multihead/models/pretrained.h"
+#include "multihead/models/pretrained/pretrained.h"
 #include "multihead/show/recording.h"
 #include "multihead/text/tokenizer.h"
 

@@ -3,8 +3,8 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/parallel.h"
-#include "multihead/generate/words.h"
-#include "multihead/ops/matmul.h"
+#include "multihead/generate/text/words.h"
+#include "multihead/ops/products/matmul.h"
 
 namespace mh {
 

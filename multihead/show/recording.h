@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "multihead/generate/translator.h"
+#include "multihead/generate/text/translator.h"
 #include "multihead/models/decoder_only.h"
 #include "multihead/nn/attention_observer.h"
 #include "multihead/text/tokenizer.h"

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "multihead/metrics/classification.h"
-#include "multihead/tasks/batches.h"
+#include "multihead/tasks/data/batches.h"
 #include "multihead/tasks/labelled_model.h"
-#include "multihead/tasks/labelled_text.h"
+#include "multihead/tasks/data/labelled_text.h"
 #include "multihead/tasks/task.h"
 
 namespace mh {

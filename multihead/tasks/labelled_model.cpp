@@ -8,7 +8,7 @@
 #include "multihead/io/durable_file.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/config_json.h"
-#include "multihead/models/folder_facts.h"
+#include "multihead/models/pretrained/folder_facts.h"
 #include "multihead/models/model_file.h"
 
 namespace mh {

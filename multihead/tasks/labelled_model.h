@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "multihead/tasks/labels.h"
+#include "multihead/tasks/data/labels.h"
 #include "multihead/tasks/task_type.h"
 #include "multihead/tasks/text_model.h"
 

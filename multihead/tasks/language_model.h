@@ -7,8 +7,8 @@
 #include <string>
 
 #include "multihead/models/language_model_file.h"
-#include "multihead/tasks/batches.h"
-#include "multihead/tasks/plain_text.h"
+#include "multihead/tasks/data/batches.h"
+#include "multihead/tasks/data/plain_text.h"
 #include "multihead/tasks/task.h"
 #include "multihead/tasks/task_setup.h"
 

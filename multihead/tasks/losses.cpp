@@ -3,7 +3,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/ops/elementwise.h"
-#include "multihead/ops/reduce.h"
+#include "multihead/ops/rows/reduce.h"
 
 namespace mh {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "multihead/models/token_batch.h"
+#include "multihead/models/pretrained/token_batch.h"
 #include "multihead/models/transformer.h"
 #include "multihead/tasks/task_setup.h"
 

@@ -11,7 +11,7 @@
 #include "multihead/io/hash.h"
 #include "multihead/metrics/entities.h"
 #include "multihead/models/model_file.h"
-#include "multihead/tasks/hold_out.h"
+#include "multihead/tasks/data/hold_out.h"
 #include "multihead/tasks/settle_tokenizer.h"
 #include "multihead/tasks/task_type.h"
 

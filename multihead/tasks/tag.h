@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "multihead/tasks/batches.h"
+#include "multihead/tasks/data/batches.h"
 #include "multihead/tasks/labelled_model.h"
 #include "multihead/tasks/readers/conll_file.h"
 #include "multihead/tasks/task.h"

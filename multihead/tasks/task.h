@@ -9,7 +9,7 @@
 
 #include "multihead/nn/params.h"
 #include "multihead/nn/pass.h"
-#include "multihead/ops/cross_entropy.h"
+#include "multihead/ops/rows/cross_entropy.h"
 
 namespace mh {
 

@@ -7,7 +7,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/io/file_bytes.h"
-#include "multihead/models/families.h"
+#include "multihead/models/pretrained/families.h"
 
 namespace mh {
 

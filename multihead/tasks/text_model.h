@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "multihead/models/pretrained.h"
-#include "multihead/tasks/labels.h"
+#include "multihead/models/pretrained/pretrained.h"
+#include "multihead/tasks/data/labels.h"
 #include "multihead/tasks/sequence_classifier.h"
 #include "multihead/text/tokenizer.h"
 

@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "multihead/generate/translation_model.h"
-#include "multihead/tasks/batches.h"
-#include "multihead/tasks/corpus.h"
+#include "multihead/generate/text/translation_model.h"
+#include "multihead/tasks/data/batches.h"
+#include "multihead/tasks/data/corpus.h"
 #include "multihead/tasks/task.h"
 
 namespace mh {

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "multihead/base/error.h"
-#include "multihead/text/pipeline/json_fields.h"
+#include "multihead/text/pipeline/read/json_fields.h"
 #include "multihead/text/tokenizer_state.h"
 
 namespace mh::detail {

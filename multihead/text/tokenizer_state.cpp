@@ -3,8 +3,8 @@
 
 #include "multihead/base/error.h"
 #include "multihead/text/normalise.h"
-#include "multihead/text/pipeline/byte_alphabet.h"
-#include "multihead/text/pipeline/json_fields.h"
+#include "multihead/text/pipeline/models/byte_alphabet.h"
+#include "multihead/text/pipeline/read/json_fields.h"
 #include "multihead/text/words.h"
 
 namespace mh::detail {

@@ -6,8 +6,8 @@
 #include <unordered_map>
 
 #include "multihead/base/error.h"
-#include "multihead/text/pipeline/byte_alphabet.h"
-#include "multihead/text/pipeline/json_fields.h"
+#include "multihead/text/pipeline/models/byte_alphabet.h"
+#include "multihead/text/pipeline/read/json_fields.h"
 #include "multihead/text/tokenizer_state.h"
 #include "multihead/text/unicode/utf8.h"
 #include "multihead/text/words.h"

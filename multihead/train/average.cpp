@@ -7,7 +7,7 @@
 #include "multihead/base/printable.h"
 #include "multihead/io/checkpoint.h"
 #include "multihead/models/config_json.h"
-#include "multihead/train/config.h"
+#include "multihead/train/config/config.h"
 #include "multihead/train/training_state.h"
 
 namespace mh {

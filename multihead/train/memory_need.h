@@ -5,7 +5,7 @@
 #include <new>
 
 #include "multihead/base/out_of_memory.h"
-#include "multihead/train/config.h"
+#include "multihead/train/config/config.h"
 
 namespace mh::detail {
 

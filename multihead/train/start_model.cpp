@@ -10,7 +10,7 @@
 #include "multihead/models/config_json.h"
 #include "multihead/models/model_file.h"
 #include "multihead/tasks/task_type.h"
-#include "multihead/train/config_keys.h"
+#include "multihead/train/config/config_keys.h"
 
 namespace mh::detail {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "multihead/tasks/task_type.h"
-#include "multihead/train/config.h"
+#include "multihead/train/config/config.h"
 
 namespace mh::detail {
 

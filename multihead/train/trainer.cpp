@@ -10,10 +10,10 @@
 #include "multihead/io/durable_file.h"
 #include "multihead/io/folder_lock.h"
 #include "multihead/train/memory_need.h"
-#include "multihead/train/metrics_log.h"
+#include "multihead/train/log/metrics_log.h"
 #include "multihead/train/model_choice.h"
-#include "multihead/train/pace.h"
-#include "multihead/train/run_options.h"
+#include "multihead/train/log/pace.h"
+#include "multihead/train/config/run_options.h"
 #include "multihead/train/run_setup.h"
 #include "multihead/train/training_state.h"
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "multihead/ops/profile.h"
-#include "multihead/train/config.h"
-#include "multihead/train/events.h"
+#include "multihead/train/config/config.h"
+#include "multihead/train/log/events.h"
 
 namespace mh {
 

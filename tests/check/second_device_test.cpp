@@ -2,10 +2,10 @@
 // results.
 #include <gtest/gtest.h>
 
-#include "multihead/check/cases.h"
+#include "multihead/check/cases/cases.h"
 #include "multihead/check/op_case.h"
 #include "multihead/ops/elementwise.h"
-#include "multihead/ops/embedding.h"
+#include "multihead/ops/rows/embedding.h"
 #include "multihead/ops/machine.h"
 #include "tests/harness/host2.h"
 #include "tests/harness/rungs.h"

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "multihead/tasks/classifier.h"
-#include "multihead/tasks/tagger.h"
+#include "multihead/tasks/verbs/classifier.h"
+#include "multihead/tasks/verbs/tagger.h"
 #include "multihead/train/trainer.h"
 #include "tests/cli/run_program.h"
 #include "tests/harness/temporary_folder.h"

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "multihead/io/array_file.h"
-#include "multihead/tasks/answerer.h"
-#include "multihead/tasks/embedder.h"
-#include "multihead/tasks/filler.h"
+#include "multihead/tasks/verbs/answerer.h"
+#include "multihead/tasks/verbs/embedder.h"
+#include "multihead/tasks/verbs/filler.h"
 #include "tests/cli/run_program.h"
 #include "tests/models/encoder_folder.h"
 

@@ -1,5 +1,5 @@
 // The picture: cells under their names, bands that fit, no sign that moves the cursor.
-#include "cli/heat_map.h"
+#include "cli/verbs/heat_map.h"
 
 #include <gtest/gtest.h>
 

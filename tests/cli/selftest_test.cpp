@@ -1,5 +1,5 @@
 // What `multihead selftest` says, and answers to the shell, of a report with failures planted.
-#include "cli/selftest.h"
+#include "cli/verbs/selftest.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include "multihead/base/random.h"
 #include "multihead/io/checkpoint.h"
 #include "multihead/io/safetensors.h"
-#include "multihead/train/config.h"
+#include "multihead/train/config/config.h"
 #include "tests/cli/run_program.h"
 #include "tests/harness/child.h"
 #include "tests/harness/temporary_folder.h"

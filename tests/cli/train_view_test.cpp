@@ -1,5 +1,5 @@
 // Numbers of a training run as people read them.
-#include "cli/train_view.h"
+#include "cli/verbs/train_view.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Which score a line is judged by.
-#include "cli/translation_view.h"
+#include "cli/verbs/translation_view.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "multihead/generate/generator.h"
-#include "multihead/ops/softmax.h"
+#include "multihead/ops/rows/softmax.h"
 
 namespace mh::test {
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "multihead/check/cases.h"
+#include "multihead/check/cases/cases.h"
 #include "multihead/check/problem.h"
 #include "multihead/kernels/cuda/pack.h"
 #include "multihead/kernels/cuda/pairs.h"

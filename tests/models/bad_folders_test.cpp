@@ -1,7 +1,7 @@
 // Folders that cannot be loaded, and the one sentence that says why.
 #include <nlohmann/json.hpp>
 
-#include "multihead/models/pretrained.h"
+#include "multihead/models/pretrained/pretrained.h"
 #include "tests/harness/refusal.h"
 #include "tests/models/golden_folder.h"
 #include "tests/models/golden_write.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "multihead/io/safetensors.h"
-#include "multihead/models/pretrained.h"
+#include "multihead/models/pretrained/pretrained.h"
 
 namespace mh::test {
 

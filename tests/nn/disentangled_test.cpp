@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "multihead/ops/elementwise.h"
-#include "multihead/ops/reduce.h"
+#include "multihead/ops/rows/reduce.h"
 #include "tests/nn/golden.h"
 
 namespace mh {

@@ -1,7 +1,7 @@
 // Several maps as one product: the same numbers packed or not, and gradients.
 #include "multihead/nn/linear_group.h"
 
-#include "multihead/ops/reduce.h"
+#include "multihead/ops/rows/reduce.h"
 #include "tests/nn/golden.h"
 
 namespace mh {

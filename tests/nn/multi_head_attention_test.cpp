@@ -4,7 +4,7 @@
 #include <array>
 
 #include "multihead/ops/elementwise.h"
-#include "multihead/ops/embedding.h"
+#include "multihead/ops/rows/embedding.h"
 #include "tests/nn/golden.h"
 
 namespace mh {

@@ -8,7 +8,7 @@
 #include "multihead/base/out_of_memory.h"
 #include "multihead/ops/attention/attention.h"
 #include "multihead/ops/attention/kv_cache.h"
-#include "multihead/ops/matmul.h"
+#include "multihead/ops/products/matmul.h"
 
 namespace mh {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "multihead/ops/softmax.h"
+#include "multihead/ops/rows/softmax.h"
 #include "tests/harness/rungs.h"
 #include "tests/ops/compare.h"
 

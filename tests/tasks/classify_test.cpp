@@ -7,7 +7,7 @@
 #include <cmath>
 #include <set>
 
-#include "multihead/tasks/classifier.h"
+#include "multihead/tasks/verbs/classifier.h"
 #include "multihead/tasks/task_type.h"
 #include "tests/harness/refusal.h"
 #include "tests/harness/temporary_folder.h"

@@ -7,7 +7,7 @@
 
 #include "multihead/autograd/tape.h"
 #include "multihead/base/random.h"
-#include "multihead/ops/cross_entropy.h"
+#include "multihead/ops/rows/cross_entropy.h"
 #include "tests/harness/refusal.h"
 
 namespace mh {

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "multihead/metrics/entities.h"
-#include "multihead/ops/softmax.h"
-#include "multihead/tasks/tagger.h"
+#include "multihead/ops/rows/softmax.h"
+#include "multihead/tasks/verbs/tagger.h"
 #include "tests/harness/refusal.h"
 #include "tests/harness/temporary_folder.h"
 

@@ -1,5 +1,5 @@
 // How bytes are spelled.
-#include "multihead/text/pipeline/byte_alphabet.h"
+#include "multihead/text/pipeline/models/byte_alphabet.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include "multihead/io/checkpoint.h"
 #include "multihead/models/config_json.h"
 #include "multihead/models/model_file.h"
-#include "multihead/train/config.h"
+#include "multihead/train/config/config.h"
 #include "multihead/train/training_state.h"
 #include "tests/harness/refusal.h"
 #include "tests/harness/temporary_folder.h"

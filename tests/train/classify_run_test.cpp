@@ -3,7 +3,7 @@
 
 #include "multihead/base/random.h"
 #include "multihead/io/checkpoint.h"
-#include "multihead/tasks/classifier.h"
+#include "multihead/tasks/verbs/classifier.h"
 #include "multihead/train/trainer.h"
 #include "tests/harness/refusal.h"
 #include "tests/train/observed_run.h"

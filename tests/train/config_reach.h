@@ -11,7 +11,7 @@
 
 #include "multihead/base/parallel.h"
 #include "multihead/io/checkpoint.h"
-#include "multihead/train/config_keys.h"
+#include "multihead/train/config/config_keys.h"
 #include "tests/train/observed_run.h"
 #include "tests/train/small_run.h"
 

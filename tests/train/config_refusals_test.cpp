@@ -1,7 +1,7 @@
 // What a configuration may not say: one sentence each, with the line and the nearest name.
 #include <gtest/gtest.h>
 
-#include "multihead/train/config.h"
+#include "multihead/train/config/config.h"
 #include "tests/harness/refusal.h"
 #include "tests/harness/temporary_folder.h"
 

@@ -1,9 +1,9 @@
 // Classifiers and taggers of Hugging Face's families: trained, written, read again, and started from.
 #include <gtest/gtest.h>
 
-#include "multihead/models/pretrained.h"
-#include "multihead/tasks/classifier.h"
-#include "multihead/tasks/tagger.h"
+#include "multihead/models/pretrained/pretrained.h"
+#include "multihead/tasks/verbs/classifier.h"
+#include "multihead/tasks/verbs/tagger.h"
 #include "multihead/tasks/task_type.h"
 #include "tests/train/observed_run.h"
 

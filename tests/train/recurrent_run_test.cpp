@@ -2,7 +2,7 @@
 // ends with the same bits when it is resumed.
 #include <cstring>
 
-#include "multihead/generate/translator.h"
+#include "multihead/generate/text/translator.h"
 #include "multihead/train/memory_need.h"
 #include "tests/harness/refusal.h"
 #include "tests/train/observed_run.h"

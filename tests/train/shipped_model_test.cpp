@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <map>
 
-#include "multihead/generate/translator.h"
+#include "multihead/generate/text/translator.h"
 #include "multihead/io/checkpoint.h"
 #include "multihead/models/model_file.h"
 #include "multihead/tasks/translation.h"

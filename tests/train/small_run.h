@@ -7,7 +7,7 @@
 #include <string>
 
 #include "multihead/base/random.h"
-#include "multihead/train/config.h"
+#include "multihead/train/config/config.h"
 #include "tests/harness/temporary_folder.h"
 
 namespace mh {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "multihead/models/families.h"
+#include "multihead/models/pretrained/families.h"
 
 namespace mh::detail {
 

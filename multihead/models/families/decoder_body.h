@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "multihead/models/families.h"
+#include "multihead/models/pretrained/families.h"
 
 namespace mh::detail {
 

@@ -5,7 +5,7 @@
 #include "multihead/ops/attention/plan.h"
 #include "multihead/ops/attention/record.h"
 #include "multihead/ops/attention/run.h"
-#include "multihead/ops/reduce.h"
+#include "multihead/ops/rows/reduce.h"
 #include "multihead/ops/run.h"
 
 namespace mh {

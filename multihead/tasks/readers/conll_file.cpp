@@ -7,7 +7,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/tasks/readers/broken_rows.h"
-#include "multihead/tasks/text_file.h"
+#include "multihead/tasks/data/text_file.h"
 #include "multihead/text/text_lines.h"
 #include "multihead/text/unicode/utf8.h"
 

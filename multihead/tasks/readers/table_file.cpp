@@ -9,7 +9,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/nearest.h"
 #include "multihead/base/printable.h"
-#include "multihead/tasks/text_file.h"
+#include "multihead/tasks/data/text_file.h"
 #include "multihead/text/text_lines.h"
 #include "multihead/text/unicode/utf8.h"
 

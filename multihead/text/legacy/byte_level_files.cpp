@@ -5,7 +5,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/text/legacy/json_parts.h"
-#include "multihead/text/pipeline/json_fields.h"
+#include "multihead/text/pipeline/read/json_fields.h"
 
 namespace mh::detail {
 namespace {

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "multihead/base/error.h"
-#include "multihead/text/pipeline/word_model.h"
+#include "multihead/text/pipeline/models/word_model.h"
 
 namespace mh::detail {
 namespace {

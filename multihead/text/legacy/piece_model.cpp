@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "multihead/base/error.h"
-#include "multihead/text/pipeline/json_fields.h"
+#include "multihead/text/pipeline/read/json_fields.h"
 #include "multihead/text/unicode/utf8.h"
 
 namespace mh::detail {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "multihead/base/error.h"
-#include "multihead/text/pipeline/read_parts.h"
+#include "multihead/text/pipeline/read/read_parts.h"
 #include "multihead/text/unicode/code_set.h"
 
 namespace mh::detail {

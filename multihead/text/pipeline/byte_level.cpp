@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "multihead/text/pipeline/byte_alphabet.h"
+#include "multihead/text/pipeline/models/byte_alphabet.h"
 #include "multihead/text/words.h"
 
 namespace mh::detail {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "multihead/text/pipeline/document.h"
-#include "multihead/text/pipeline/json_fields.h"
+#include "multihead/text/pipeline/read/json_fields.h"
 
 namespace mh::detail {
 

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "multihead/base/error.h"
-#include "multihead/text/pipeline/byte_alphabet.h"
+#include "multihead/text/pipeline/models/byte_alphabet.h"
 #include "multihead/text/pipeline/metaspace.h"
-#include "multihead/text/pipeline/read_parts.h"
+#include "multihead/text/pipeline/read/read_parts.h"
 #include "multihead/text/pipeline/searched.h"
 #include "multihead/text/unicode/code_set.h"
 #include "multihead/text/unicode/utf8.h"

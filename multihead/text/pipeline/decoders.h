@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "multihead/text/pipeline/json_fields.h"
+#include "multihead/text/pipeline/read/json_fields.h"
 
 namespace mh::detail {
 

@@ -3,7 +3,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/text/pipeline/cut.h"
-#include "multihead/text/pipeline/read_parts.h"
+#include "multihead/text/pipeline/read/read_parts.h"
 
 namespace mh::detail {
 

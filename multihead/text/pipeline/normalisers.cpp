@@ -2,9 +2,9 @@
 #include "multihead/text/pipeline/normalisers.h"
 
 #include "multihead/base/error.h"
-#include "multihead/text/pipeline/byte_alphabet.h"
+#include "multihead/text/pipeline/models/byte_alphabet.h"
 #include "multihead/text/pipeline/precompiled.h"
-#include "multihead/text/pipeline/read_parts.h"
+#include "multihead/text/pipeline/read/read_parts.h"
 #include "multihead/text/pipeline/searched.h"
 #include "multihead/text/unicode/code_set.h"
 #include "multihead/text/unicode/forms.h"

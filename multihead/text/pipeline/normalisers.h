@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "multihead/text/pipeline/aligned.h"
-#include "multihead/text/pipeline/json_fields.h"
+#include "multihead/text/pipeline/read/json_fields.h"
 
 namespace mh::detail {
 

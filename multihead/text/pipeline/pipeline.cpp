@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "multihead/base/error.h"
-#include "multihead/text/pipeline/word_cache.h"
+#include "multihead/text/pipeline/models/word_cache.h"
 #include "multihead/text/unicode/code_set.h"
 #include "multihead/text/unicode/utf8.h"
 #include "multihead/text/word_table.h"

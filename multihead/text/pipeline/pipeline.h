@@ -13,7 +13,7 @@
 #include "multihead/text/pipeline/normalisers.h"
 #include "multihead/text/pipeline/splitters.h"
 #include "multihead/text/pipeline/templates.h"
-#include "multihead/text/pipeline/word_model.h"
+#include "multihead/text/pipeline/models/word_model.h"
 
 namespace mh::detail {
 

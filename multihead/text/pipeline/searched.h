@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "multihead/text/pattern/pattern.h"
-#include "multihead/text/pipeline/json_fields.h"
+#include "multihead/text/pipeline/read/json_fields.h"
 
 namespace mh::detail {
 

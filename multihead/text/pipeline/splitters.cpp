@@ -7,7 +7,7 @@
 #include "multihead/text/pipeline/byte_level.h"
 #include "multihead/text/pipeline/cut.h"
 #include "multihead/text/pipeline/metaspace.h"
-#include "multihead/text/pipeline/read_parts.h"
+#include "multihead/text/pipeline/read/read_parts.h"
 #include "multihead/text/pipeline/searched.h"
 
 namespace mh::detail {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "multihead/base/error.h"
-#include "multihead/text/pipeline/read_parts.h"
+#include "multihead/text/pipeline/read/read_parts.h"
 
 namespace mh::detail {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "multihead/check/cases.h"
+#include "multihead/check/cases/cases.h"
 #include "multihead/check/selftest.h"
 #include "multihead/check/verdict.h"
 #include "tests/harness/rungs.h"

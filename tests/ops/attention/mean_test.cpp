@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "multihead/check/cases.h"
+#include "multihead/check/cases/cases.h"
 #include "multihead/check/reference.h"
 #include "tests/harness/rungs.h"
 #include "tests/ops/compare.h"

@@ -1,0 +1,79 @@
+// Metrics of a classifier or a tagger on a file, and the confusion matrix.
+#include "cli/verbs/eval_classes.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/exit_code.h"
+#include "cli/say.h"
+#include "multihead/tasks/classify.h"
+#include "multihead/tasks/tag.h"
+#include "multihead/train/config/config.h"
+
+namespace mh::cli {
+
+namespace {
+
+// The columns that the model was trained with, where its configuration stands beside it.
+DataConfig data_of(const EvalClasses& choice) {
+  const std::string path = choice.model + "/config.toml";
+  TrainConfig config;
+  if (std::filesystem::exists(path)) config = load_config(path);
+  override_config(config, choice.overrides);
+  return config.data;
+}
+
+void print_matrix(const ConfusionMatrix& matrix, const Labels& labels) {
+  std::string out = "right \\ said";
+  for (const std::string& name : labels.names()) out += '\t' + name;
+  for (int64_t right = 0; right < matrix.classes; ++right) {
+    out += '\n' + labels.name(right);
+    for (int64_t said = 0; said < matrix.classes; ++said) out += fmt::format("\t{}", matrix.at(right, said));
+  }
+  fmt::print("{}\n", out);
+}
+
+}  // namespace
+
+int eval_classes(const EvalClasses& choice) {
+  LabelledModel model = load_classifier(choice.model);
+  const LabelledTexts texts = read_labelled(choice.file, data_of(choice));
+  for (const std::string& sentence : texts.report) mention("multihead eval: {}", sentence);
+  const ClassScores scores = score_classes(model, texts, {.compute = choice.compute});
+  if (choice.json) {
+    nlohmann::ordered_json out{{"texts", texts.rows.size()}};
+    for (const auto& [name, value] : scores.metrics()) out[name] = value;
+    if (choice.confusion) {
+      const ConfusionMatrix matrix = confusion_matrix(scores.predictions, scores.references, scores.classes);
+      out["labels"] = model.labels.names();
+      for (int64_t right = 0; right < matrix.classes; ++right)
+        out["confusion"].push_back(std::vector<int64_t>(matrix.counts.begin() + right * matrix.classes,
+                                                        matrix.counts.begin() + (right + 1) * matrix.classes));
+    }
+    fmt::print("{}\n", out.dump(2));
+    return kDone;
+  }
+  for (const auto& [name, value] : scores.metrics()) fmt::print("{} {:.4f}\n", name, value);
+  if (choice.confusion)
+    print_matrix(confusion_matrix(scores.predictions, scores.references, scores.classes), model.labels);
+  return kDone;
+}
+
+int eval_tags(const EvalClasses& choice) {
+  LabelledModel model = load_tagger_model(choice.model);
+  const TaggedSentences sentences = read_conll(choice.file, conll_options(data_of(choice)));
+  for (const std::string& sentence : sentences.report) mention("multihead eval: {}", sentence);
+  const Metrics metrics = score_tags(model, sentences, {.compute = choice.compute}).metrics();
+  if (choice.json) {
+    nlohmann::ordered_json out{{"sentences", sentences.sentences.size()}};
+    for (const auto& [name, value] : metrics) out[name] = value;
+    fmt::print("{}\n", out.dump(2));
+    return kDone;
+  }
+  for (const auto& [name, value] : metrics) fmt::print("{} {:.4f}\n", name, value);
+  return kDone;
+}
+
+}  // namespace mh::cli

@@ -1,0 +1,84 @@
+// Tells our own folders and Hugging Face's, and what they are for.
+#include "multihead/models/pretrained/folder_facts.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "multihead/base/printable.h"
+#include "multihead/io/file_bytes.h"
+#include "multihead/io/safetensors.h"
+#include "multihead/models/config_json.h"
+#include "multihead/models/pretrained/weight_files.h"
+
+namespace mh {
+
+namespace {
+
+bool stands_at(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+FolderFacts facts_of_config(const std::string& folder, const std::string& path) {
+  const detail::FileBytes file = detail::read_file(path);
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
+  const Architecture a = read_config(text, path);
+  return {.layout = FolderFacts::Layout::hugging_face,
+          .kind = a.family,
+          .model_class = a.model_class,
+          .head = head_of(family_of(a.family), a, read_weights(folder, {.verify = false}).tensors),
+          .sentence_transformer = stands_at(folder + "/modules.json")};
+}
+
+FolderFacts facts_of_ours(const std::string& path) {
+  const Safetensors file = read_safetensors(path, {.verify = false});
+  const auto config = file.metadata.find(kConfigKey);
+  if (config == file.metadata.end())
+    fail(ErrorKind::io, "{}: has no config in its metadata and no config.json beside it; expected either",
+         printable_path(path));
+  const auto parsed = nlohmann::json::parse(config->second, nullptr, false);
+  const std::string kind = parsed.is_object() ? parsed.value("kind", std::string("transformer")) : std::string();
+  constexpr std::array kKinds{"transformer", "language_model", "rnn", "lstm", "gru", "classify", "tag"};
+  if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end())
+    fail(ErrorKind::unsupported, "{}: its kind is {}; expected one of {}", printable_path(path), printable(kind),
+         fmt::join(kKinds, ", "));
+  const HeadKind head = kind == "language_model" ? HeadKind::causal_lm
+                        : kind == "classify"     ? HeadKind::sequence
+                        : kind == "tag"          ? HeadKind::token
+                                                 : HeadKind::seq2seq_lm;
+  return {.kind = kind, .head = head};
+}
+
+}  // namespace
+
+FolderFacts folder_facts(const std::string& folder) {
+  const std::string config = folder + "/config.json", weights = folder + "/model.safetensors";
+  if (stands_at(config)) return facts_of_config(folder, config);
+  if (stands_at(weights)) return facts_of_ours(weights);
+  fail(ErrorKind::io, "{} {}; expected a folder with model.safetensors", printable_path(folder),
+       stands_at(folder) ? "holds no model" : "is not there");
+}
+
+std::string_view FolderFacts::verb() const {
+  switch (head) {
+    case HeadKind::sequence:
+    case HeadKind::choice:
+    case HeadKind::image: return "classify";
+    case HeadKind::token: return "tag";
+    case HeadKind::question: return "answer";
+    case HeadKind::masked_lm: return sentence_transformer ? "embed" : "fill";
+    case HeadKind::causal_lm: return "generate";
+    case HeadKind::seq2seq_lm: return layout == Layout::ours ? "translate" : "generate";
+    case HeadKind::none:
+    case HeadKind::contrastive: break;
+  }
+  return "embed";
+}
+
+std::string FolderFacts::description() const { return fmt::format("{} {}", kind, name_of(head)); }
+
+}  // namespace mh

@@ -1,0 +1,31 @@
+// What kind of model a folder holds, told from its configs and the names of its tensors, without reading weights.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "multihead/models/pretrained/families.h"
+
+namespace mh {
+
+struct FolderFacts {
+  enum class Layout { ours, hugging_face };  // our model.safetensors with its config inside, or a config.json
+
+  Layout layout = Layout::ours;
+  std::string kind{};                 // ours: "transformer", "language_model", "rnn", "lstm", "gru", "classify", "tag"; else
+                                      // model_type
+  std::string model_class{};          // as config.json names it; empty: none
+  HeadKind head = HeadKind::none;     // what it gives; of ours: seq2seq_lm, causal_lm, sequence or token
+  bool sentence_transformer = false;  // modules.json stands beside it
+
+  // The program's verb for it: "classify", "tag", "answer", "fill", "embed", "generate", "translate".
+  std::string_view verb() const;
+  // "bert text classifier".
+  std::string description() const;
+};
+
+// Throws: io where the folder is not there, holds neither, or a file breaks its format; unsupported for a family, a
+// class or a kind that is not known.
+FolderFacts folder_facts(const std::string& folder);
+
+}  // namespace mh
