@@ -9,9 +9,9 @@
 #include <cstring>
 
 #include "multihead/base/error.h"
+#include "multihead/tasks/data/text_file.h"
 #include "multihead/text/text_lines.h"
 #include "multihead/text/unicode/utf8.h"
-#include "multihead/tasks/data/text_file.h"
 
 namespace mh::cli {
 

@@ -9,8 +9,8 @@
 
 #include "cli/help_format.h"
 #include "cli/say.h"
-#include "cli/verbs/selftest.h"
 #include "cli/verbs.h"
+#include "cli/verbs/selftest.h"
 
 namespace mh::cli {
 namespace {

@@ -6,6 +6,8 @@
 #include <multihead needs C++20: compile with -std=c++20>
 #endif
 
+// In reading order.
+// clang-format off
 #include "multihead/base/error.h"
 #include "multihead/base/dtype.h"
 #include "multihead/base/device.h"
@@ -78,3 +80,4 @@
 #include "multihead/train/log/events.h"
 #include "multihead/train/stepper.h"
 #include "multihead/train/trainer.h"
+// clang-format on

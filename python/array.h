@@ -31,7 +31,8 @@ bool on_gpu(nb::handle object);
 class Array {
  public:
   // Throws: invalid_argument where the array is none we can read; nb::type_error where it is no array.
-  Array(const Site& site, nb::handle object, Access access = Access::read, Life life = Life::call, Place place = Place::cpu);
+  Array(const Site& site, nb::handle object, Access access = Access::read, Life life = Life::call,
+        Place place = Place::cpu);
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
 

@@ -36,8 +36,8 @@ nb::object attend(nb::handle q_object, nb::handle k_object, nb::handle v_object,
     return nb::module_::import_("multihead.torch._gpu")
         .attr("attention")(q_object, k_object, v_object, "mask"_a = mask, "bias"_a = bias, "scale"_a = scale,
                            "similarity"_a = similarity, "softcap"_a = softcap, "dropout"_a = dropout, "seed"_a = seed,
-                           "sink"_a = sink, "return_lse"_a = return_lse, "out"_a = out,
-                           "cu_seqlens_q"_a = cu_seqlens_q, "cu_seqlens_k"_a = cu_seqlens_k, "score_mix"_a = score_mix);
+                           "sink"_a = sink, "return_lse"_a = return_lse, "out"_a = out, "cu_seqlens_q"_a = cu_seqlens_q,
+                           "cu_seqlens_k"_a = cu_seqlens_k, "score_mix"_a = score_mix);
   }
   const OptionArguments given{mask,      bias,         scale,        similarity, seed,   sink,
                               score_mix, cu_seqlens_q, cu_seqlens_k, softcap,    dropout};

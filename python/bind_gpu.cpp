@@ -46,7 +46,8 @@ class Operands {
   std::vector<std::unique_ptr<Array>> arrays_;
 };
 
-void forward(nb::handle q, nb::handle k, nb::handle v, nb::handle o, nb::handle lse, uint64_t stream, const nb::kwargs& given) {
+void forward(nb::handle q, nb::handle k, nb::handle v, nb::handle o, nb::handle lse, uint64_t stream,
+             const nb::kwargs& given) {
   constexpr std::string_view op = "attention";
   Operands operands(op);
   AttentionCall call{operands.of_gpu("q", q), operands.of_gpu("k", k), operands.of_gpu("v", v), {}};
@@ -67,11 +68,13 @@ void backward(const nb::tuple& of, const nb::tuple& to, uint64_t stream, const n
                          operands.of_gpu("dv", to[2], Access::write)};
   const CallOptions options(op, option_arguments(op, given), operands.first(), Place::any);
   const Tensor dense = operands.of_gpu("dbias", to[3], Access::write), relative = operands.of_cpu("drelative", to[4]);
-  for (const Bias& bias : options.value.bias) out.dbias.push_back(std::holds_alternative<DenseBias>(bias) ? dense : relative);
+  for (const Bias& bias : options.value.bias)
+    out.dbias.push_back(std::holds_alternative<DenseBias>(bias) ? dense : relative);
   out.dsink = operands.of_cpu("dsink", to[5]);
   out.dtau = operands.of_cpu("dtau", to[6]);
   nb::gil_scoped_release released;
-  attention_backward_into_on_gpu(out, {in[0], in[1], in[2], {in[3], in[4]}}, {in[5], in[6]}, options.value, operands.queue(stream));
+  attention_backward_into_on_gpu(out, {in[0], in[1], in[2], {in[3], in[4]}}, {in[5], in[6]}, options.value,
+                                 operands.queue(stream));
 }
 
 nb::dict facts() {

@@ -69,8 +69,7 @@ ModelInputs model_inputs(const nb::dict& given) {
                                nb::cast<Lengths>(given["decoder_lengths"]));
   if (!given["token_type_ids"].is_none())
     out.types = copy_integers({"forward", "token_type_ids"}, given["token_type_ids"]);
-  if (!given["pixel_values"].is_none())
-    out.pixels = copy_floats({"forward", "pixel_values"}, given["pixel_values"]);
+  if (!given["pixel_values"].is_none()) out.pixels = copy_floats({"forward", "pixel_values"}, given["pixel_values"]);
   out.hidden_states = nb::cast<bool>(given["hidden_states"]);
   out.attentions = nb::cast<bool>(given["attentions"]);
   return out;
@@ -189,12 +188,13 @@ void bind_pretrained(nb::module_& m) {
       .def("text", text_behind, "tokenizer"_a, "prompt"_a, "ids"_a)
       .def("classify", classified, "texts"_a, Release())
       .def("tag", tagged, "texts"_a, Release())
-      .def("save", [](const PretrainedObject& self, const std::string& folder) { self.model.save(folder); }, "folder"_a,
-           Release())
+      .def(
+          "save", [](const PretrainedObject& self, const std::string& folder) { self.model.save(folder); }, "folder"_a,
+          Release())
       .def("described", described);
   m.def(
-      "unread_generation_keys", [](const std::string& config) { return read_generation_config(config, "generate").unread; },
-      "config"_a);
+      "unread_generation_keys",
+      [](const std::string& config) { return read_generation_config(config, "generate").unread; }, "config"_a);
 }
 
 }  // namespace mh::python

@@ -25,7 +25,8 @@ std::string page_of_arrays(const std::string& title, const std::string& subtitle
   for (const auto& [name, tokens, words] : texts) page.texts.push_back({name, tokens, words});
   std::vector<std::unique_ptr<Array>> held;
   for (const auto& [name, about, queries, keys, head_word, layers] : groups) {
-    PageGroup group{.name = name, .about = about, .queries = queries, .keys = keys, .head_word = head_word, .layers = {}};
+    PageGroup group{
+        .name = name, .about = about, .queries = queries, .keys = keys, .head_word = head_word, .layers = {}};
     for (const nb::handle layer : layers) {
       held.push_back(std::make_unique<Array>(Site{"show", "a layer's weights"}, layer));
       const Tensor weights = held.back()->tensor();

@@ -11,8 +11,8 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/parallel.h"
-#include "multihead/text/text_lines.h"
 #include "multihead/tasks/data/text_file.h"
+#include "multihead/text/text_lines.h"
 #include "python/bindings.h"
 
 namespace mh::python {

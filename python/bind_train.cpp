@@ -38,14 +38,15 @@ class EventCarrier {
     TrainEvents out;
     out.on_start = [this](const TrainStart& e) {
       stepping_ = true;
-      tell("start", {{"parameters", e.parameters},
-                     {"vocabulary", e.data.vocabulary},
-                     {"train", e.data.train},
-                     {"valid", e.data.valid},
-                     {"source_tokens", e.data.source_tokens},
-                     {"tokens", e.data.tokens},
-                     {"first_step", e.first_step},
-                     {"steps", e.steps}},
+      tell("start",
+           {{"parameters", e.parameters},
+            {"vocabulary", e.data.vocabulary},
+            {"train", e.data.train},
+            {"valid", e.data.valid},
+            {"source_tokens", e.data.source_tokens},
+            {"tokens", e.data.tokens},
+            {"first_step", e.first_step},
+            {"steps", e.steps}},
            {}, [&](nb::dict& fields) { fields["examples"] = e.data.examples; });
     };
     out.on_step = [this](const TrainStep& e) {

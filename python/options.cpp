@@ -117,11 +117,11 @@ void CallOptions::add_bias(std::string_view op, nb::handle bias) {
   }
 }
 
-CallOptions::CallOptions(std::string_view op, const OptionArguments& given, const Array& q, Place place) : place_(place) {
+CallOptions::CallOptions(std::string_view op, const OptionArguments& given, const Array& q, Place place)
+    : place_(place) {
   if (!given.mask.is_none()) {
-    const MaskObject& mask =
-        ours<MaskObject>({op, "mask"}, given.mask,
-                         "a multihead.Mask: causal(), keep(t) where True keeps, drop(t) where True drops, …");
+    const MaskObject& mask = ours<MaskObject>(
+        {op, "mask"}, given.mask, "a multihead.Mask: causal(), keep(t) where True keeps, drop(t) where True drops, …");
     for (const std::shared_ptr<Array>& kept : mask.kept)
       check(place == Place::any || kept->gpu() < 0,
             "{}: the array of a mask does not lie in the CPU's memory; expected one that does", op);

@@ -1,6 +1,7 @@
-// A library to preload: answers the CPUID leaves that describe AMX tiles where the tiles work and a hypervisor hides the leaves.
-// oneDNN, and PyTorch with it, reads the sizes of the tiles there, and would load a palette of nothing and die at the first
-// tile instruction. Linux makes CPUID fault on request; the handler asks the processor and fills in what is hidden.
+// A library to preload: answers the CPUID leaves that describe AMX tiles where the tiles work and a hypervisor hides
+// the leaves. oneDNN, and PyTorch with it, reads the sizes of the tiles there, and would load a palette of nothing and
+// die at the first tile instruction. Linux makes CPUID fault on request; the handler asks the processor and fills in
+// what is hidden.
 #define _GNU_SOURCE
 #include <cpuid.h>
 #include <signal.h>
@@ -15,8 +16,8 @@ static struct sigaction before;
 
 static long let_cpuid_run(int yes) { return syscall(SYS_arch_prctl, kSetCpuid, yes); }
 
-// What the processor says of a leaf (r: eax, ebx, ecx, edx) becomes what one that hides nothing would say: palette 1, eight
-// tiles of 16 rows of 64 bytes, and a multiplier of 16 by 64.
+// What the processor says of a leaf (r: eax, ebx, ecx, edx) becomes what one that hides nothing would say: palette 1,
+// eight tiles of 16 rows of 64 bytes, and a multiplier of 16 by 64.
 void tile_leaves_fill(uint32_t leaf, uint32_t subleaf, uint32_t r[4]) {
   if (leaf == 0 && r[0] < kMultiplier) r[0] = kMultiplier;
   if (leaf == kPalettes && subleaf == 0) r[0] = 1, r[1] = r[2] = r[3] = 0;

@@ -5,7 +5,8 @@ namespace mh::cli {
 
 namespace {
 
-constexpr const char* kLanguageModelConfig = R"text(# The next token of a text is predicted. To train: multihead train FOLDER/config.toml
+constexpr const char* kLanguageModelConfig =
+    R"text(# The next token of a text is predicted. To train: multihead train FOLDER/config.toml
 # To judge it: multihead eval FOLDER/model TEXT
 # multihead train --keys says what every key means.
 [task]

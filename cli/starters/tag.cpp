@@ -5,7 +5,8 @@ namespace mh::cli {
 
 namespace {
 
-constexpr const char* kTagConfig = R"text(# Every word of a sentence gets a tag: B-PER begins a person's name, I-PER goes on with it, O is outside.
+constexpr const char* kTagConfig =
+    R"text(# Every word of a sentence gets a tag: B-PER begins a person's name, I-PER goes on with it, O is outside.
 # To train: multihead train FOLDER/config.toml; to use it: multihead tag FOLDER/model < LINES
 # multihead train --keys says what every key means.
 [task]

@@ -5,7 +5,8 @@ namespace mh::cli {
 
 namespace {
 
-constexpr const char* kTranslationConfig = R"text(# Sentences are translated. To train: multihead train FOLDER/config.toml
+constexpr const char* kTranslationConfig =
+    R"text(# Sentences are translated. To train: multihead train FOLDER/config.toml
 # To use it: multihead translate FOLDER/model < LINES
 # For your own pairs, `multihead train --suggest FILE.tsv` writes a configuration of the right size.
 [task]

@@ -80,7 +80,8 @@ std::string answer_lines(const AnswerChoice& choice, const Answerer& answerer, s
     if (tab != std::string::npos)
       asked.push_back({lines[n].text.substr(0, tab), lines[n].text.substr(tab + 1)});
     else if (lines[n].skipped.empty())
-      mention("multihead answer: skipped line {}: no tab between a question and a text", first + static_cast<int64_t>(n));
+      mention("multihead answer: skipped line {}: no tab between a question and a text",
+              first + static_cast<int64_t>(n));
   }
   const std::vector<Answer> found = answerer(asked, choice.options);
   std::string out;

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "bench/machine_facts.h"
-#include "cli/verbs/profile_table.h"
 #include "cli/threads_flag.h"
 #include "cli/usage.h"
 #include "cli/values.h"
 #include "cli/verbs.h"
+#include "cli/verbs/profile_table.h"
 #include "multihead/base/parallel.h"
 #include "multihead/models/transformer.h"
 #include "multihead/ops/machine.h"

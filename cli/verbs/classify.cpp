@@ -58,8 +58,7 @@ std::string line_of(const ClassifyChoice& choice, const Classification& one, con
 
 int run(const ClassifyChoice& choice) {
   refuse_stdin_as_stdout();
-  const Classifier classifier =
-      Classifier::load(choice.model, choice.precision == "bf16" ? DType::bf16 : DType::f32);
+  const Classifier classifier = Classifier::load(choice.model, choice.precision == "bf16" ? DType::bf16 : DType::f32);
   if (isatty(STDIN_FILENO) == 1) mention("Type a text and press Enter; Ctrl-D ends.");
   LineReader reader(STDIN_FILENO);
   int64_t done = 0;

@@ -58,8 +58,8 @@ std::string meaning_without(const std::string& rung) {
 
 std::string gpu_text(const GpuFacts& gpu) {
   if (gpu.name.empty()) return gpu.driver.empty() ? "none" : fmt::format("none; driver for CUDA {}", gpu.driver);
-  return fmt::format("{}, {}, compute capability {}.{}, driver for CUDA {}", gpu.name, bytes_text(gpu.memory), gpu.major,
-                     gpu.minor, gpu.driver);
+  return fmt::format("{}, {}, compute capability {}.{}, driver for CUDA {}", gpu.name, bytes_text(gpu.memory),
+                     gpu.major, gpu.minor, gpu.driver);
 }
 
 std::string gpu_kernels_text(const GpuFacts& gpu) {

@@ -1,4 +1,5 @@
-// `multihead eval`: translations of a test set against those of people, how well a language model predicts a text, how often a classifier is right.
+// `multihead eval`: translations of a test set against those of people, how well a language model predicts a text, how
+// often a classifier is right.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,14 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "cli/verbs/eval_classes.h"
 #include "cli/one_line.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/reference_file.h"
 #include "cli/say.h"
-#include "cli/verbs/search_flags.h"
 #include "cli/verbs.h"
+#include "cli/verbs/eval_classes.h"
+#include "cli/verbs/search_flags.h"
 #include "multihead/base/parallel.h"
 #include "multihead/generate/text/translator.h"
 #include "multihead/io/durable_file.h"
@@ -91,8 +92,8 @@ int score(const EvalChoice& choice) {
   const TextScores scores = score_text(model, choice.file, {.compute = choice.flags.compute()});
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (choice.json) {
-    nlohmann::ordered_json out{{"lines", scores.lines}, {"tokens", scores.tokens}, {"words", scores.words},
-                               {"bytes", scores.bytes}};
+    nlohmann::ordered_json out{
+        {"lines", scores.lines}, {"tokens", scores.tokens}, {"words", scores.words}, {"bytes", scores.bytes}};
     for (const auto& [name, value] : scores.metrics()) out[name] = value;
     out["seconds"] = seconds;
     out["threads"] = threads();
@@ -162,7 +163,9 @@ void add_eval(CLI::App& app, int& code) {
   CLI::App* verb = app.add_subcommand("eval", "score a model on a test set: BLEU and chrF, perplexity, or accuracy");
   auto choice = std::make_shared<EvalChoice>();
   verb->add_option("MODEL", choice->model, "folder of the model")->type_name("")->required();
-  verb->add_option("FILE.tsv", choice->file, "sentences and references; a text; or texts with labels")->type_name("")->required();
+  verb->add_option("FILE.tsv", choice->file, "sentences and references; a text; or texts with labels")
+      ->type_name("")
+      ->required();
   verb->add_option("--output", choice->output, "write the translations to this file, one a line")->type_name("FILE");
   verb->add_flag("--confusion", choice->confusion, "of a classifier: also print which labels it takes for which");
   verb->add_option("--set", choice->overrides,

@@ -186,7 +186,8 @@ void continue_lines(const GenerateChoice& choice, const TextGenerator& generator
   if (isatty(STDIN_FILENO) == 1) mention("Type the beginning of a text and press Enter; Ctrl-D ends.");
   LineReader reader(STDIN_FILENO);
   Round round(choice, generator, how, tally);
-  for (auto lines = reader.take(kContinuedTogether); !lines.empty(); lines = reader.take(kContinuedTogether)) round.run(lines);
+  for (auto lines = reader.take(kContinuedTogether); !lines.empty(); lines = reader.take(kContinuedTogether))
+    round.run(lines);
 }
 
 void continue_prompt(const GenerateChoice& choice, const TextGenerator& generator, const GenerationConfig& how,

@@ -73,7 +73,8 @@ int run(const HeadsChoice& choice) {
     print_json(report);
     return kDone;
   }
-  fmt::print("loss {:.4f} nats per token over {} sentences, {} tokens\n\n", report.loss, report.sentences, report.tokens);
+  fmt::print("loss {:.4f} nats per token over {} sentences, {} tokens\n\n", report.loss, report.sentences,
+             report.tokens);
   fmt::print("head          without  gradient  entropy  confidence\n");
   for (const HeadImportance& each : report.heads)
     fmt::print("{:<12} {:>8.4f}  {:>8.4f}  {:>7.3f}  {:>10.3f}\n", to_string(each.head), each.loss_added, each.gradient,
@@ -88,7 +89,9 @@ void add_heads(CLI::App& app, int& code) {
   auto choice = std::make_shared<HeadsChoice>();
   verb->add_option("MODEL", choice->model, "folder of the model")->type_name("")->required();
   verb->add_option("FILE.tsv", choice->file, "sentences and translations")->type_name("")->required();
-  verb->add_option("--limit", choice->limit, "read the first N pairs only (1000)")->type_name("N")->check(whole_number(1));
+  verb->add_option("--limit", choice->limit, "read the first N pairs only (1000)")
+      ->type_name("N")
+      ->check(whole_number(1));
   verb->add_option("--ablate", choice->ablation, "what takes the place of a head's output (zero)")
       ->type_name("HOW")
       ->check(one_of({"zero", "mean", "uniform"}));

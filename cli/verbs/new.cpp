@@ -45,24 +45,27 @@ int run(const NewChoice& choice) {
   const Starter& starter = starter_of(choice.task);
   std::string folder = std::filesystem::path(choice.folder).lexically_normal().string();
   while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
-  check(folder.find_first_of("\"\\\n") == std::string::npos, "new: the folder's name {} has a quote, a backslash or a line end; expected none",
-        printable_path(folder));
+  check(folder.find_first_of("\"\\\n") == std::string::npos,
+        "new: the folder's name {} has a quote, a backslash or a line end; expected none", printable_path(folder));
   for (const StarterFile& file : starter.files) {
     const std::string path = folder + "/" + file.name;
     std::error_code ignored;
-    check(!std::filesystem::exists(path, ignored), "new: {} is there already; expected another folder", printable_path(path));
+    check(!std::filesystem::exists(path, ignored), "new: {} is there already; expected another folder",
+          printable_path(path));
   }
   make_folder(folder);
   for (const StarterFile& file : starter.files) write_durably(folder + "/" + file.name, replaced(file.text, folder));
   if (!quiet())
-    fmt::print("{}/: config.toml and example data; {}\nto train: multihead train {}/config.toml\n", folder, starter.rows, folder);
+    fmt::print("{}/: config.toml and example data; {}\nto train: multihead train {}/config.toml\n", folder,
+               starter.rows, folder);
   return kDone;
 }
 
 }  // namespace
 
 const std::vector<Starter>& starters() {
-  static const std::vector<Starter> all{translation_starter(), language_model_starter(), classify_starter(), tag_starter()};
+  static const std::vector<Starter> all{translation_starter(), language_model_starter(), classify_starter(),
+                                        tag_starter()};
   return all;
 }
 
@@ -75,7 +78,9 @@ void add_new(CLI::App& app, int& code) {
       ->type_name("")
       ->required()
       ->check(CLI::IsMember(tasks));
-  verb->add_option("FOLDER", choice->folder, "the folder to write to; made where it is not there")->type_name("")->required();
+  verb->add_option("FOLDER", choice->folder, "the folder to write to; made where it is not there")
+      ->type_name("")
+      ->required();
   verb->footer(kNewEnd);
   verb->callback([choice, &code] { code = run(*choice); });
 }

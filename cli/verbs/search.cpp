@@ -53,13 +53,13 @@ int search(const SearchChoice& choice) {
   refuse_stdin_as_stdout();
   const std::string index = choice.index.empty() ? choice.documents + ".npy" : choice.index;
   const Embedder embedder = Embedder::load(choice.model, precision_named(choice.precision));
-  const DocumentIndex documents = DocumentIndex::open(
-      embedder, choice.documents, index, [](const std::string& sentence) { mention("multihead search: {}", sentence); });
+  const DocumentIndex documents =
+      DocumentIndex::open(embedder, choice.documents, index,
+                          [](const std::string& sentence) { mention("multihead search: {}", sentence); });
   if (!choice.queries.empty()) {
     std::string out;
     const auto found = documents(choice.queries, choice.k);
-    for (size_t n = 0; n < found.size(); ++n)
-      out += (n > 0 && !choice.json ? "\n" : "") + results_of(choice, found[n]);
+    for (size_t n = 0; n < found.size(); ++n) out += (n > 0 && !choice.json ? "\n" : "") + results_of(choice, found[n]);
     std::fwrite(out.data(), 1, out.size(), stdout);
     flush_output();
     return kDone;
@@ -70,7 +70,9 @@ int search(const SearchChoice& choice) {
     const auto found = documents(queries, choice.k);
     std::string out;
     for (size_t n = 0; n < lines.size(); ++n)
-      out += (lines[n].skipped.empty() ? results_of(choice, found[n]) : choice.json ? "[]\n" : "") +
+      out += (lines[n].skipped.empty() ? results_of(choice, found[n])
+              : choice.json            ? "[]\n"
+                                       : "") +
              (choice.json ? "" : "\n");
     return out;
   });

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "cli/progress.h"
-#include "cli/verbs/selftest.h"
 #include "cli/values.h"
 #include "cli/verbs.h"
+#include "cli/verbs/selftest.h"
 
 namespace mh::cli {
 namespace {

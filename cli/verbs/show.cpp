@@ -15,10 +15,10 @@
 #include "cli/model_folder.h"
 #include "cli/output_file.h"
 #include "cli/say.h"
-#include "cli/verbs/show_page.h"
 #include "cli/standard_streams.h"
 #include "cli/values.h"
 #include "cli/verbs.h"
+#include "cli/verbs/show_page.h"
 #include "multihead/base/error.h"
 #include "multihead/base/printable.h"
 #include "multihead/generate/text/translator.h"
@@ -76,8 +76,8 @@ int run(const ShowChoice& choice) {
   check(foreign || choice.written.empty(), "show: --written goes with a model of Hugging Face's form");
   if (foreign || is_language_model(choice.model)) {
     const std::string text = text_of(choice);
-    const Recording recording = foreign ? record_pretrained(choice.model, text, choice.written)
-                                        : recorded_language_model(choice.model, text);
+    const Recording recording =
+        foreign ? record_pretrained(choice.model, text, choice.written) : recorded_language_model(choice.model, text);
     write_durably(choice.output, page_html(page_of(recording, text, choice.model), options));
     return kDone;
   }

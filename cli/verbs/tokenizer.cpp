@@ -23,8 +23,8 @@
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/io/durable_file.h"
-#include "multihead/text/text_lines.h"
 #include "multihead/tasks/data/tsv_file.h"
+#include "multihead/text/text_lines.h"
 
 namespace mh::cli {
 namespace {
@@ -35,7 +35,7 @@ struct VocabularyChoice {
   std::vector<std::string> files;
   std::string out;
   std::vector<int64_t> columns;  // from 1; empty for all
-  std::string form = "none";    // of Unicode
+  std::string form = "none";     // of Unicode
   bool no_prefix_space = false;
   BpeOptions options;
 };
@@ -49,8 +49,7 @@ void read_texts(const std::string& path, const std::vector<int64_t>& columns, st
   TsvFile file(path);
   while (file.next())
     if (file.split(columns)) texts.insert(texts.end(), file.fields().begin(), file.fields().end());
-  if (file.broken().count() > 0)
-    mention("multihead tokenizer train: {}", file.broken().sentence(path, file.number()));
+  if (file.broken().count() > 0) mention("multihead tokenizer train: {}", file.broken().sentence(path, file.number()));
 }
 
 int train(VocabularyChoice choice) {

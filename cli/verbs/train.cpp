@@ -8,15 +8,15 @@
 
 #include "cli/grouped.h"
 #include "cli/output_file.h"
-#include "cli/verbs/profile_table.h"
 #include "cli/say.h"
 #include "cli/stop_signal.h"
-#include "cli/verbs/train_view.h"
 #include "cli/values.h"
 #include "cli/verbs.h"
+#include "cli/verbs/profile_table.h"
+#include "cli/verbs/train_view.h"
 #include "multihead/tasks/task_type.h"
-#include "multihead/train/dry_run.h"
 #include "multihead/train/config/suggest.h"
+#include "multihead/train/dry_run.h"
 #include "multihead/train/trainer.h"
 
 namespace mh::cli {
@@ -63,7 +63,8 @@ int check_only(const TrainRequest& request) {
 // ", best validation loss 1.2345 (running mean of the weights)"
 std::string shipped_text(const TrainConfig& config, const TrainOutcome& outcome) {
   std::string out;
-  if (config.data.validates()) out = fmt::format(", best validation {} {:.4f}", outcome.watched, outcome.best_validation);
+  if (config.data.validates())
+    out = fmt::format(", best validation {} {:.4f}", outcome.watched, outcome.best_validation);
   if (config.train.ema > 0)
     out += outcome.mean_shipped ? " (running mean of the weights)" : " (weights, not their running mean)";
   return out;
@@ -93,8 +94,7 @@ int train_model(TrainRequest request, TrainView& view) {
   }
   if (!quiet())
     fmt::print("trained {} steps{}; to use it: multihead {}\n", grouped(outcome.steps),
-               shipped_text(request.config, outcome),
-               use_of(request.config, outcome.folder));
+               shipped_text(request.config, outcome), use_of(request.config, outcome.folder));
   return kDone;
 }
 
@@ -124,7 +124,8 @@ int run(const TrainChoice& choice) {
 }  // namespace
 
 void add_train(CLI::App& app, int& code) {
-  CLI::App* verb = app.add_subcommand("train", "train a translator from sentence pairs, or a language model from a text");
+  CLI::App* verb =
+      app.add_subcommand("train", "train a translator from sentence pairs, or a language model from a text");
   auto choice = std::make_shared<TrainChoice>();
   verb->add_option("CONFIG.toml", choice->config, "the configuration; --keys lists what it may hold")->type_name("");
   verb->add_option("--set", choice->overrides,

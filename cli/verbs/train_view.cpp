@@ -50,26 +50,24 @@ std::string train_summary(const TrainConfig& config, const TrainStart& start) {
   const std::string cpu = cpu_info().model;
   line("machine", fmt::format("{}{}{} thread{}, kernels {}", cpu, cpu.empty() ? "" : ", ", threads(),
                               threads() == 1 ? "" : "s", rung_name()));
-  const std::string shape =
-      !start.data.model.empty()
-          ? start.data.model
-          : fmt::format("width {}, {}, {} layers", model.width,
-                        recurrent.is_recurrent() ? fmt::format("hidden {}", recurrent.hidden)
-                                                 : fmt::format("{} heads", model.heads),
-                        layers_text(config));
+  const std::string shape = !start.data.model.empty()
+                                ? start.data.model
+                                : fmt::format("width {}, {}, {} layers", model.width,
+                                              recurrent.is_recurrent() ? fmt::format("hidden {}", recurrent.hidden)
+                                                                       : fmt::format("{} heads", model.heads),
+                                              layers_text(config));
   line("model", fmt::format("{} parameters: {}, {}{}", grouped(start.parameters), shape, name(train.precision),
                             from.from.empty() ? "" : fmt::format(", weights of {}", from.from)));
   const std::string& origin = tokenizer.path.empty() ? from.from : tokenizer.path;
   const TaskFacts& facts = start.data;
-  line("tokenizer",
-       fmt::format("{} tokens, {}", grouped(facts.vocabulary),
-                   origin.empty() ? "learned from the training data" : origin));
+  line("tokenizer", fmt::format("{} tokens, {}", grouped(facts.vocabulary),
+                                origin.empty() ? "learned from the training data" : origin));
   line("training", fmt::format("{} {}, {}: {}", grouped(facts.train), facts.examples, amount_text(facts), data.train));
-  line("validation", facts.valid == 0 ? "none"
-                                      : fmt::format("{} {}: {}", grouped(facts.valid), facts.examples,
-                                                    data.valid.empty()
-                                                        ? fmt::format("held out of the training {}", facts.examples)
-                                                        : data.valid));
+  line("validation",
+       facts.valid == 0
+           ? "none"
+           : fmt::format("{} {}: {}", grouped(facts.valid), facts.examples,
+                         data.valid.empty() ? fmt::format("held out of the training {}", facts.examples) : data.valid));
   line("steps",
        fmt::format("{}{}{}", grouped(start.steps), train.steps > 0 ? "" : fmt::format(", {} epochs", train.epochs),
                    start.first_step == 0 ? "" : fmt::format("; {} are done", grouped(start.first_step))));
@@ -79,8 +77,8 @@ std::string train_summary(const TrainConfig& config, const TrainStart& start) {
 }
 
 std::string step_text(const TrainStep& step) {
-  return fmt::format("loss {:.3f}  {} {}/s  {} left", step.loss,
-                     grouped(static_cast<int64_t>(step.tokens_per_second)), step.counted, time_text(step.seconds_left));
+  return fmt::format("loss {:.3f}  {} {}/s  {} left", step.loss, grouped(static_cast<int64_t>(step.tokens_per_second)),
+                     step.counted, time_text(step.seconds_left));
 }
 
 std::string validation_text(const TrainValidation& validation) {

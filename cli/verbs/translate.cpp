@@ -14,14 +14,14 @@
 #include "cli/in_order.h"
 #include "cli/line_reader.h"
 #include "cli/model_folder.h"
-#include "cli/say.h"
 #include "cli/output_file.h"
-#include "cli/verbs/search_flags.h"
-#include "cli/verbs/show_page.h"
+#include "cli/say.h"
 #include "cli/standard_streams.h"
-#include "cli/verbs/translation_view.h"
 #include "cli/values.h"
 #include "cli/verbs.h"
+#include "cli/verbs/search_flags.h"
+#include "cli/verbs/show_page.h"
+#include "cli/verbs/translation_view.h"
 #include "multihead/base/error.h"
 #include "multihead/base/parallel.h"
 #include "multihead/generate/text/translator.h"
@@ -81,8 +81,9 @@ struct Tally {
 
 int64_t layer_of(const TranslateChoice& choice, const Translator& translator) {
   const int64_t layers = translator.decoder_layers();
-  check(layers > 0 || !choice.view.looks(),
-        "--attention, --alignments and --json show what the decoder looked at; this model was trained without attention");
+  check(
+      layers > 0 || !choice.view.looks(),
+      "--attention, --alignments and --json show what the decoder looked at; this model was trained without attention");
   check(choice.layer <= layers, "--layer {}: the decoder has {} layers", choice.layer, layers);
   check(choice.view.head <= translator.heads(), "--head {}: a layer has {} heads", choice.view.head,
         translator.heads());
@@ -106,7 +107,8 @@ void say_about(const TranslateChoice& choice, const LineReader::Line& line, cons
 void show_first(const TranslateChoice& choice, const Translator& translator, const Candidate& candidate) {
   write_page(*choice.page, translator, model_folder(choice.model), candidate, {});
   if (candidate.sentences.size() > 1)
-    mention("multihead translate: the first line has {} sentences; the page shows the first", candidate.sentences.size());
+    mention("multihead translate: the first line has {} sentences; the page shows the first",
+            candidate.sentences.size());
 }
 
 void round(const TranslateChoice& choice, const Translator& translator, const std::vector<LineReader::Line>& lines,

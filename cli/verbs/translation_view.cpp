@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "cli/verbs/heat_map.h"
 #include "cli/one_line.h"
+#include "cli/verbs/heat_map.h"
 
 namespace mh::cli {
 

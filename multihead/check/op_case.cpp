@@ -272,9 +272,8 @@ std::vector<JudgedOp> judged_ops(const std::vector<OpCase>& cases) {
 }
 
 std::vector<std::vector<OpCase>> op_families() {
-  return {norm_cases(),       softmax_cases(),     embedding_cases(), dropout_cases(),
-          activation_cases(), elementwise_cases(), shape_cases(),     rope_cases(),
-          recurrent_cases()};
+  return {norm_cases(),        softmax_cases(), embedding_cases(), dropout_cases(),  activation_cases(),
+          elementwise_cases(), shape_cases(),   rope_cases(),      recurrent_cases()};
 }
 
 }  // namespace mh

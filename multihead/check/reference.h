@@ -6,8 +6,8 @@
 
 #include "multihead/ops/attention/attention.h"
 
-// Every function has the meaning of its namesake in ops/attention/attention.h. Inputs may have any strides and any element type,
-// f64 included, also in the options; results are f64 in the shapes of the op's results.
+// Every function has the meaning of its namesake in ops/attention/attention.h. Inputs may have any strides and any
+// element type, f64 included, also in the options; results are f64 in the shapes of the op's results.
 namespace mh::reference {
 
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {});

@@ -15,13 +15,14 @@ struct SelftestOptions {
   std::function<void(int64_t done, int64_t total)> progress{};
 };
 
-// A combination is one case on one rung. Of attention: accuracy forward and backward, empty rows, bits for another number
-// of threads, garbage in dropped places, and no composed path without score mixing. Of another op: what op_case.h asks.
+// A combination is one case on one rung. Of attention: accuracy forward and backward, empty rows, bits for another
+// number of threads, garbage in dropped places, and no composed path without score mixing. Of another op: what
+// op_case.h asks.
 struct SelftestReport {
   std::string machine, rung;  // rung: those that ran, lowest first
   int64_t ran = 0, passed = 0, failed = 0, skipped = 0;
-  int64_t garbage = 0;     // combinations that had garbage planted
-  uint64_t hash = 0;       // of the bits of every output, in order: equal for two builds that compute the same
+  int64_t garbage = 0;  // combinations that had garbage planted
+  uint64_t hash = 0;    // of the bits of every output, in order: equal for two builds that compute the same
   std::vector<std::string> failures;
 };
 

@@ -41,7 +41,8 @@ Shape checked_shape(const std::string& path, const std::vector<int64_t>& sizes, 
   std::optional<int64_t> bytes = each;
   for (const int64_t size : sizes) bytes = bytes ? checked_multiply(*bytes, size) : std::nullopt;
   if (!bytes || static_cast<uint64_t>(*bytes) != there)
-    refuse(path, fmt::format("{} bytes of numbers; expected those of [{}], {} bytes each", there, fmt::join(sizes, ", "), each));
+    refuse(path, fmt::format("{} bytes of numbers; expected those of [{}], {} bytes each", there,
+                             fmt::join(sizes, ", "), each));
   return Shape(sizes);
 }
 
@@ -49,8 +50,7 @@ Shape checked_shape(const std::string& path, const std::vector<int64_t>& sizes, 
 void copy_numbers(std::byte* to, Bytes from, int64_t each, bool turned) {
   std::copy(from.begin(), from.end(), to);
   if (!turned || each == 1) return;
-  for (size_t at = 0; at < from.size(); at += static_cast<size_t>(each))
-    std::reverse(to + at, to + at + each);
+  for (size_t at = 0; at < from.size(); at += static_cast<size_t>(each)) std::reverse(to + at, to + at + each);
 }
 
 Tensor numbers(const Shape& shape, DType type, Bytes from, bool turned) {
@@ -161,7 +161,8 @@ Tensor read_npy(const std::string& path) {
 std::string npy_prefix(const Shape& shape, DType type, std::string_view note) {
   check(note.find('\n') == std::string_view::npos, "npy: the note has a line break; expected one line");
   std::string sizes;
-  for (int axis = 0; axis < shape.rank(); ++axis) sizes += fmt::format("{},{}", shape[axis], axis + 1 < shape.rank() ? " " : "");
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    sizes += fmt::format("{},{}", shape[axis], axis + 1 < shape.rank() ? " " : "");
   constexpr char kOrder = std::endian::native == std::endian::little ? '<' : '>';
   std::string header = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}",
                                    size_of(type) == 1 ? '|' : kOrder, npy_name(type), sizes);
@@ -179,9 +180,9 @@ std::string npy_prefix(const Shape& shape, DType type, std::string_view note) {
 void write_npy(const std::string& path, const Tensor& x, std::string_view note) {
   const Tensor dense = x.contiguous();
   const std::string prefix = npy_prefix(dense.shape(), dense.dtype(), note);
-  write_durably(path, {std::as_bytes(std::span(prefix)),
-                       std::span(static_cast<const std::byte*>(dense.view().data),
-                                 static_cast<size_t>(dense.count() * size_of(dense.dtype())))});
+  write_durably(
+      path, {std::as_bytes(std::span(prefix)), std::span(static_cast<const std::byte*>(dense.view().data),
+                                                         static_cast<size_t>(dense.count() * size_of(dense.dtype())))});
 }
 
 std::string read_npy_note(const std::string& path) {

@@ -9,8 +9,8 @@
 namespace mh {
 
 // IDX: two bytes of 0, the type, the number of axes, their sizes, the numbers, all big-endian. u8, i8, i32, f32 and f64
-// stay what they are, i16 becomes i32. gzip and xz are unpacked. Throws: io where the file cannot be read, is not IDX, or
-// holds more or fewer numbers than its sizes say.
+// stay what they are, i16 becomes i32. gzip and xz are unpacked. Throws: io where the file cannot be read, is not IDX,
+// or holds more or fewer numbers than its sizes say.
 Tensor read_idx(const std::string& path);
 
 // .npy of versions 1 to 3: f2, f4, f8, u1, i1, i4, i8 and bool in either byte order, rows first. Throws: io, likewise;

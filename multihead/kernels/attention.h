@@ -1,4 +1,5 @@
-// The contract of the attention kernels: what they are handed, the formula, the derivative. Semantics: docs/semantics.md.
+// The contract of the attention kernels: what they are handed, the formula, the derivative. Semantics:
+// docs/semantics.md.
 //
 //   s   = scale[h] · similarity(q, k)                 cap · tanh(s / cap) if cap > 0
 //   s  += relative[h][position - j] + bias            s = -inf where the masks drop; a score of -inf is a dropped pair
@@ -23,7 +24,8 @@ struct Sequence {
   int64_t k_begin = 0, k_len = 0;
   int64_t position = 0;  // of its first query
   int64_t prefix = 0;    // with Scores::has_prefix: the first keys that every query may see
-  bool scattered = false;  // a document's keys lie in several places: Scores::document_begin tells nothing of this sequence
+  bool scattered =
+      false;  // a document's keys lie in several places: Scores::document_begin tells nothing of this sequence
 };
 
 struct Sequences {
@@ -41,8 +43,8 @@ struct KeyValues {
 };
 
 struct DenseMask {
-  View where;          // u8 or bool (B, H, Tq, Tk), any stride may be 0
-  bool keep = true;    // keeps where non-zero; false: drops where non-zero
+  View where;        // u8 or bool (B, H, Tq, Tk), any stride may be 0
+  bool keep = true;  // keeps where non-zero; false: drops where non-zero
 };
 
 inline constexpr int64_t kUnbounded = INT64_MAX;
@@ -64,8 +66,9 @@ struct Scores {
   int dense_count = 0;
 
   // ALiBi and T5: the bias of head h at distance position - j = d is relative[h · relative_count + d - relative_min].
-  // attention_decode, which would spend as long on such an array as on the keys, takes less: -slopes[h] · |d| where there are
-  // slopes, f32 (H); else the nearest entry where d lies outside the array. The other kernels are given every distance.
+  // attention_decode, which would spend as long on such an array as on the keys, takes less: -slopes[h] · |d| where
+  // there are slopes, f32 (H); else the nearest entry where d lies outside the array. The other kernels are given every
+  // distance.
   const float* relative = nullptr;
   int64_t relative_count = 0, relative_min = 0;
   View slopes;
@@ -78,8 +81,8 @@ struct Scores {
   uint64_t dropout_seed = 0;
 };
 
-// q (batch, H, rows, Dk) and o (batch, H, rows, Dv) of one float type, lse f32 (batch, H, rows) with any strides, may be null.
-// H % Hkv == 0; query head h reads key head h / (H / Hkv). Rows outside every sequence are not written.
+// q (batch, H, rows, Dk) and o (batch, H, rows, Dv) of one float type, lse f32 (batch, H, rows) with any strides, may
+// be null. H % Hkv == 0; query head h reads key head h / (H / Hkv). Rows outside every sequence are not written.
 struct AttentionForwardArgs {
   View q;
   KeyValues kv;
@@ -115,13 +118,13 @@ struct AttentionWeightsArgs {
   View lse;
   const int32_t* heads = nullptr;  // head_count of them
   int64_t head_count = 0;
-  const int32_t* rows = nullptr;   // row_count of them; a row past a sequence's end gives zeros
+  const int32_t* rows = nullptr;  // row_count of them; a row past a sequence's end gives zeros
   int64_t row_count = 0;
   View weights;  // f32 (B, head_count, row_count, Tk); keys past a sequence's end get 0
 };
 
-// The forward call, and the mean over heads of p in the same pass. Without dropout: the exponentials are kept as they are
-// multiplied with v. Rows and keys past a sequence's end get 0.
+// The forward call, and the mean over heads of p in the same pass. Without dropout: the exponentials are kept as they
+// are multiplied with v. Rows and keys past a sequence's end get 0.
 struct AttentionMeanArgs {
   AttentionForwardArgs call;
   View mean;  // f32 (B, Tq, Tk), unit last stride
@@ -135,7 +138,8 @@ struct AttentionStatisticsArgs {
   Sequences sequences;
   View lse;
   View entropy;      // f32 (B, H, Tq): -Σ p log p in nats, a sink's share included
-  View top_keys;     // i32 (B, H, Tq, n), n <= 64: largest weights first, equal ones by smaller key; -1 where fewer are kept
+  View top_keys;     // i32 (B, H, Tq, n), n <= 64: largest weights first, equal ones by smaller key; -1 where fewer are
+                     // kept
   View top_weights;  // f32 (B, H, Tq, n)
   View received;     // f32 (B, H, Tk): Σ over rows of p
   View distance;     // f32 (B, H, Tq): Σ p · |position - j|

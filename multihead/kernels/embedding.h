@@ -17,8 +17,8 @@ struct EmbeddingForwardArgs {
   View y{};  // (N, C)
 };
 
-// dtable[r] = scale · Σ dy[n] over the n with ids[n] = r, in ascending order of n; rows nobody took are 0. With `add` the sums
-// go on from what dtable holds.
+// dtable[r] = scale · Σ dy[n] over the n with ids[n] = r, in ascending order of n; rows nobody took are 0. With `add`
+// the sums go on from what dtable holds.
 struct EmbeddingBackwardArgs {
   View dy{};  // (N, C), unit last stride
   const int32_t* ids = nullptr;

@@ -89,7 +89,8 @@ Facts driver_facts() {
     return out;
   }
   int (*start)(unsigned) = nullptr, (*version_of)(int*) = nullptr, (*count_of)(int*) = nullptr;
-  int (*name_of)(char*, int, int) = nullptr, (*attribute_of)(int*, int, int) = nullptr, (*memory_of)(size_t*, int) = nullptr;
+  int (*name_of)(char*, int, int) = nullptr, (*attribute_of)(int*, int, int) = nullptr,
+                             (*memory_of)(size_t*, int) = nullptr;
   find(driver, "cuInit", start);
   find(driver, "cuDriverGetVersion", version_of);
   find(driver, "cuDeviceGetCount", count_of);
@@ -112,10 +113,13 @@ Facts driver_facts() {
   return out;
 }
 
-void run(std::string_view op, decltype(&mh_cuda_forward) Library::* function, const cuda::Packed& packed, const Queue& queue) {
+void run(std::string_view op, decltype(&mh_cuda_forward) Library::*function, const cuda::Packed& packed,
+         const Queue& queue) {
   const Library& loaded = library();
-  if (!loaded.missing.empty()) fail(ErrorKind::unsupported, "{}: tensors of a GPU need its kernels; {}", op, loaded.missing);
-  const cuda::HostCall call{packed.call, packed.spans.empty() ? nullptr : packed.spans.data(), queue.device, queue.stream};
+  if (!loaded.missing.empty())
+    fail(ErrorKind::unsupported, "{}: tensors of a GPU need its kernels; {}", op, loaded.missing);
+  const cuda::HostCall call{packed.call, packed.spans.empty() ? nullptr : packed.spans.data(), queue.device,
+                            queue.stream};
   char sentence[cuda::kLongestSentence] = {};
   if ((loaded.*function)(&call, sentence) != 0) fail(ErrorKind::internal, "{}: {}", op, sentence);
 }
@@ -137,7 +141,8 @@ Facts facts() {
   if (loaded.toolkit) out.toolkit = version(loaded.toolkit());
   if (!loaded.missing.empty()) out.missing += (out.missing.empty() ? "" : "; ") + loaded.missing;
   if (out.missing.empty() && out.major != 9)
-    out.missing = fmt::format("{} has compute capability {}.{}; the kernels are built for 9.0 (Hopper)", out.name, out.major, out.minor);
+    out.missing = fmt::format("{} has compute capability {}.{}; the kernels are built for 9.0 (Hopper)", out.name,
+                              out.major, out.minor);
   return out;
 }
 

@@ -1,4 +1,5 @@
-// The contract of recurrent cells: one step of many sequences, forward and backward, and the scores of additive attention.
+// The contract of recurrent cells: one step of many sequences, forward and backward, and the scores of additive
+// attention.
 #pragma once
 
 #include <cstdint>

@@ -8,8 +8,8 @@
 #include "multihead/models/pretrained/stack_of.h"
 #include "multihead/ops/elementwise.h"
 #include "multihead/ops/rows/embedding.h"
-#include "multihead/ops/shape.h"
 #include "multihead/ops/rows/softmax.h"
+#include "multihead/ops/shape.h"
 
 namespace mh {
 

@@ -5,8 +5,8 @@
 
 #include "multihead/models/pretrained/stack_of.h"
 #include "multihead/nn/positions.h"
-#include "multihead/ops/rows/dropout.h"
 #include "multihead/ops/elementwise.h"
+#include "multihead/ops/rows/dropout.h"
 #include "multihead/ops/rows/embedding.h"
 #include "multihead/ops/shape.h"
 

@@ -8,8 +8,8 @@
 
 #include "multihead/models/pretrained/token_batch.h"
 #include "multihead/nn/stacks.h"
-#include "multihead/ops/rows/cross_entropy.h"
 #include "multihead/ops/products/linear_top_k.h"
+#include "multihead/ops/rows/cross_entropy.h"
 
 namespace mh {
 

@@ -2,9 +2,9 @@
 #include "multihead/nn/blocks.h"
 
 #include "multihead/autograd/tape.h"
+#include "multihead/ops/elementwise.h"
 #include "multihead/ops/rows/activation.h"
 #include "multihead/ops/rows/dropout.h"
-#include "multihead/ops/elementwise.h"
 
 namespace mh {
 

@@ -1,8 +1,8 @@
 // Reads the tables of tokens, positions and types.
 #include "multihead/nn/input_embedding.h"
 
-#include "multihead/ops/rows/dropout.h"
 #include "multihead/ops/elementwise.h"
+#include "multihead/ops/rows/dropout.h"
 #include "multihead/ops/rows/embedding.h"
 
 namespace mh {

@@ -40,7 +40,7 @@ struct ParamStoreOptions {
   bool in_place = false;
   // What a file calls one of our parameters, for sentences; our name where not given.
   std::function<std::string(const std::string&)> file_name{};
-  Device device{};             // where the parameters lie, and with them what a model computes
+  Device device{};  // where the parameters lie, and with them what a model computes
 };
 
 // All parameters of a model, by name. Fresh ones depend on the seed and their own name alone.

@@ -1,8 +1,8 @@
 // Cuts images into patches and brings them to the model's width.
 #include "multihead/nn/patch_embedding.h"
 
-#include "multihead/ops/rows/dropout.h"
 #include "multihead/ops/elementwise.h"
+#include "multihead/ops/rows/dropout.h"
 #include "multihead/ops/shape.h"
 
 namespace mh {

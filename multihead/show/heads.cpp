@@ -17,9 +17,7 @@ namespace mh {
 namespace {
 
 AttentionKind kind_of(const AttendedCall& call) {
-  return call.cross                      ? AttentionKind::cross
-         : call.options.mask.causal ? AttentionKind::decoder
-                                    : AttentionKind::encoder;
+  return call.cross ? AttentionKind::cross : call.options.mask.causal ? AttentionKind::decoder : AttentionKind::encoder;
 }
 
 using Spans = const int32_t*;
@@ -38,8 +36,10 @@ void write_uniform(const AttendedCall& call, int64_t h, const Tensor& o) {
       for (int64_t i = 0; i < rows; ++i) {
         const int64_t seen = call.options.mask.causal ? std::clamp<int64_t>(keys - rows + i + 1, 0, keys) : keys;
         for (; counted < seen; ++counted) sum += v.item({k[b] + counted, value_head, d});
-        o.select(0, q[b] + i).select(0, h).select(0, d).copy_from(
-            full({}, counted > 0 ? sum / static_cast<double>(counted) : 0, o.dtype()));
+        o.select(0, q[b] + i)
+            .select(0, h)
+            .select(0, d)
+            .copy_from(full({}, counted > 0 ? sum / static_cast<double>(counted) : 0, o.dtype()));
       }
     }
   }
@@ -60,7 +60,7 @@ class MeasuredHeads final : public AttentionObserver {
   struct Layer {
     AttentionKind kind;
     int64_t layer;
-    Tensor scales;                             // (B, H), traced
+    Tensor scales;                              // (B, H), traced
     std::vector<double> entropy, confidence{};  // of each head, sums over rows
     int64_t rows = 0;
   };
@@ -70,8 +70,12 @@ class MeasuredHeads final : public AttentionObserver {
     const Tensor& o = call.call.result.o;
     const AttentionKind kind = kind_of(call);
     const int64_t batch = packed.cu_seqlens_q.count() - 1, heads = o.size(1);
-    Layer layer{kind, seen_[static_cast<int>(kind)]++, parameter(full({batch, heads}, 1)),
-                std::vector<double>(static_cast<size_t>(heads)), std::vector<double>(static_cast<size_t>(heads)), o.size(0)};
+    Layer layer{kind,
+                seen_[static_cast<int>(kind)]++,
+                parameter(full({batch, heads}, 1)),
+                std::vector<double>(static_cast<size_t>(heads)),
+                std::vector<double>(static_cast<size_t>(heads)),
+                o.size(0)};
     measure(call, layer);
     const Tensor owner = empty({o.size(0)}, DType::i32);
     const Spans starts = packed.cu_seqlens_q.data<int32_t>();

@@ -42,8 +42,8 @@ class AblatedHeads final : public AttentionObserver {
 struct HeadImportance {
   HeadName head{};
   double loss_added = 0;  // nats per token: the loss without the head, less that with it
-  double gradient = 0;    // mean over sentences of |∂L/∂m| for o[h] · m at m = 1, L summed over the sentence's tokens
-                          // (Michel, Levy and Neubig, 2019)
+  double gradient = 0;  // mean over sentences of |∂L/∂m| for o[h] · m at m = 1, L summed over the sentence's tokens
+                        // (Michel, Levy and Neubig, 2019)
   double entropy = 0, confidence = 0;  // means over rows: nats, the largest weight (Voita et al., 2019)
 };
 

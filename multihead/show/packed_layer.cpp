@@ -84,7 +84,8 @@ PackedLayer pack_layer(const PageLayer& layer, int64_t queries, int64_t keys, co
   out.bytes.resize(static_cast<size_t>(begins.back()));
   std::vector<HeadWriter> writers;
   for (int64_t h = 0; h < layer.heads; ++h)
-    writers.emplace_back(out.bytes.data() + begins[static_cast<size_t>(h)], queries, keys, whole[static_cast<size_t>(h)]);
+    writers.emplace_back(out.bytes.data() + begins[static_cast<size_t>(h)], queries, keys,
+                         whole[static_cast<size_t>(h)]);
 
   const int64_t rows = std::max<int64_t>(1, kFloatsAtOnce / std::max<int64_t>(1, layer.heads * keys));
   for (int64_t begin = 0; begin < queries; begin += rows) {

@@ -91,7 +91,8 @@ int64_t weights_in(const Page& page) {
 }
 
 // Of each head of a layer whether all of it is stored.
-std::vector<bool> stored_whole(const PageLayer& layer, int64_t number, bool all, const std::vector<ChosenHead>& chosen) {
+std::vector<bool> stored_whole(const PageLayer& layer, int64_t number, bool all,
+                               const std::vector<ChosenHead>& chosen) {
   std::vector<bool> whole(static_cast<size_t>(layer.heads), all);
   for (const ChosenHead& each : chosen) {
     if (each.layer != number) continue;
@@ -139,8 +140,9 @@ void add_rollout(Page& page, const Recording& recording, AttentionKind kind, siz
   if (recording.of(kind).empty() || length(page, text) > kMostRollout) return;
   const Tensor rollout = recording.rollout(kind);
   PageGroup group{.name = kind == AttentionKind::encoder ? "Rollout" : "Decoder rollout",
-                  .about = "How much of each token of the input is in a token after a layer: the layers' mean attention "
-                           "multiplied, half of it for the residual stream (Abnar and Zuidema, 2020).",
+                  .about =
+                      "How much of each token of the input is in a token after a layer: the layers' mean attention "
+                      "multiplied, half of it for the residual stream (Abnar and Zuidema, 2020).",
                   .queries = text,
                   .keys = text,
                   .head_word = "after layer"};
@@ -157,8 +159,8 @@ std::vector<ChosenHead> chosen_heads(const std::string& text) {
     const size_t end = std::min(text.find(',', begin), text.size());
     const std::string_view each = std::string_view(text).substr(begin, end - begin);
     const size_t dot = each.find('.');
-    check(dot != std::string_view::npos, "heads: '{}' is not a list of LAYER.HEAD; expected numbers from 1, as in 5.3,7.*",
-          text);
+    check(dot != std::string_view::npos,
+          "heads: '{}' is not a list of LAYER.HEAD; expected numbers from 1, as in 5.3,7.*", text);
     const std::string_view head = each.substr(dot + 1);
     out.push_back({parsed_number(each.substr(0, dot), text) - 1, head == "*" ? -1 : parsed_number(head, text) - 1});
     begin = end + 1;
@@ -223,7 +225,8 @@ std::string page_html(const Page& page, const PageOptions& options) {
       "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" "
       "content=\"light dark\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n{}",
-      detail::kPagePolicy, escaped(page.title.empty() ? "Attention" : page.title), detail::kPageStyle, detail::kPageBody);
+      detail::kPagePolicy, escaped(page.title.empty() ? "Attention" : page.title), detail::kPageStyle,
+      detail::kPageBody);
   out += "<script type=\"application/json\" id=\"data\">" + harmless(data) + "</script>\n" + blocks + "<script>\n";
   out += "(() => {\n\"use strict\";\n";
   for (const std::string_view script : detail::kPageScripts) out += script;

@@ -18,9 +18,9 @@ struct PageLayer {
 
 // Layers over the same queries and keys: a grid of pictures.
 struct PageGroup {
-  std::string name{}, about{};      // "Encoder", and a sentence
-  size_t queries = 0, keys = 0;     // which of the page's texts; equal: self-attention
-  std::string head_word = "head";   // what a picture of a layer is called
+  std::string name{}, about{};     // "Encoder", and a sentence
+  size_t queries = 0, keys = 0;    // which of the page's texts; equal: self-attention
+  std::string head_word = "head";  // what a picture of a layer is called
   std::vector<PageLayer> layers{};
 };
 
@@ -49,7 +49,8 @@ Page page_of(const Recording& recording, const std::string& title, const std::st
 
 // Weights are stored as round(255 √w), deflated and spelled in base64, a block for each layer: w is off by less than
 // 0.004. Text of tokens is only ever text; of one longer than 1,000 bytes the beginning is stored.
-// Throws: invalid_argument where there is nothing to show, texts and layers do not fit, or a chosen head does not exist.
+// Throws: invalid_argument where there is nothing to show, texts and layers do not fit, or a chosen head does not
+// exist.
 std::string page_html(const Page& page, const PageOptions& options = {});
 
 }  // namespace mh

@@ -11,7 +11,8 @@ namespace mh {
 namespace {
 
 // A token as it stands in the text; those that were put around it as they are spelled.
-RecordedText text_of(const std::string& name, const Tokenizer& tokenizer, const Encoded& encoded, const std::string& text) {
+RecordedText text_of(const std::string& name, const Tokenizer& tokenizer, const Encoded& encoded,
+                     const std::string& text) {
   RecordedText out{name, {}, {}};
   for (size_t n = 0; n < encoded.ids.size(); ++n) {
     const TextSpan span = encoded.offsets[n];
@@ -51,9 +52,8 @@ Recording record(const Pretrained& model, const Tokenizer& tokenizer, const std:
     RecordedText read{"read", {whole_utf8(tokenizer.token(ids.front()))}, {-1}}, written_tokens = tokens;
     read.tokens.insert(read.tokens.end(), tokens.tokens.begin(), tokens.tokens.end());
     read.words.insert(read.words.end(), tokens.words.begin(), tokens.words.end());
-    written_tokens.tokens.push_back(architecture.tokens.ends.empty()
-                                        ? ""
-                                        : whole_utf8(tokenizer.token(architecture.tokens.ends.front())));
+    written_tokens.tokens.push_back(
+        architecture.tokens.ends.empty() ? "" : whole_utf8(tokenizer.token(architecture.tokens.ends.front())));
     written_tokens.words.push_back(-1);
     out.texts = {text_of("source", tokenizer, encoded, text), std::move(read), std::move(written_tokens)};
   } else {

@@ -46,7 +46,8 @@ Tensor AttentionRecorder::attended(const AttendedCall& call) {
   const AttentionKind kind = call.cross                 ? AttentionKind::cross
                              : call.options.mask.causal ? AttentionKind::decoder
                                                         : AttentionKind::encoder;
-  RecordedLayer layer{.kind = kind, .layer = seen_[static_cast<int>(kind)]++, .call = call.call, .options = call.options};
+  RecordedLayer layer{
+      .kind = kind, .layer = seen_[static_cast<int>(kind)]++, .call = call.call, .options = call.options};
   layer.options.dropout = {};
   layer.call.q = call.call.q.detach();
   layer.call.k = call.call.k.detach();

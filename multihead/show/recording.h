@@ -12,7 +12,11 @@
 
 namespace mh {
 
-enum class AttentionKind { encoder, decoder, cross };  // self-attention over all, causal self-attention, cross-attention
+enum class AttentionKind {
+  encoder,
+  decoder,
+  cross
+};  // self-attention over all, causal self-attention, cross-attention
 
 // One call of attention over one sequence of queries and one of keys. It keeps q, k and lse: O(tokens) per head.
 struct RecordedLayer {

@@ -120,17 +120,18 @@ void check_columns(const TaskSetup& setup) {
 }  // namespace
 
 TaskType classify_type() {
-  return {.kind = TaskKind::classify,
-          .name = kClassify,
-          .learns = "the label of a text or of a pair of texts, by an encoder",
-          .examples = "texts with labels",
-          .model = kClassify,
-          .use = "classify FOLDER < LINES",
-          .decoder = false,
-          .families = true,
-          .check = check_columns,
-          .start = [](const std::string& path) { return start_of_labelled_model(path, kClassify); },
-          .make = [](const TaskSetup& setup) -> std::unique_ptr<Task> { return std::make_unique<ClassifyTask>(setup); }};
+  return {
+      .kind = TaskKind::classify,
+      .name = kClassify,
+      .learns = "the label of a text or of a pair of texts, by an encoder",
+      .examples = "texts with labels",
+      .model = kClassify,
+      .use = "classify FOLDER < LINES",
+      .decoder = false,
+      .families = true,
+      .check = check_columns,
+      .start = [](const std::string& path) { return start_of_labelled_model(path, kClassify); },
+      .make = [](const TaskSetup& setup) -> std::unique_ptr<Task> { return std::make_unique<ClassifyTask>(setup); }};
 }
 
 Metrics ClassScores::metrics() const {
@@ -163,23 +164,26 @@ ClassifyTask::ClassifyTask(const TaskSetup& setup) : setup_(detail::with_tokeniz
   labels_ = labels_of(train);
   train_classes_ = classes_of(train, labels_);
   valid_classes_ = classes_of(valid, labels_);
-  tokenizer_ = detail::settle_tokenizer(setup_, [&] {
-    std::vector<std::string> lines;
-    for (const LabelledText& row : train.rows) {
-      lines.push_back(row.text);
-      if (!row.pair.empty()) lines.push_back(row.pair);
-    }
-    return lines;
-  }, false);
+  tokenizer_ = detail::settle_tokenizer(
+      setup_,
+      [&] {
+        std::vector<std::string> lines;
+        for (const LabelledText& row : train.rows) {
+          lines.push_back(row.text);
+          if (!row.pair.empty()) lines.push_back(row.pair);
+        }
+        return lines;
+      },
+      false);
   train_ = EncodedTexts(train, tokenizer_, setup.max_length());
   valid_ = EncodedTexts(valid, tokenizer_, setup.max_length());
   if (setup.task.class_weights == ClassWeights::balanced) weights_ = balanced_weights(train_classes_, labels_.size());
   std::vector<ExampleLength> lengths;
   for (int64_t n = 0; n < train_.size(); ++n) lengths.push_back({1, static_cast<int64_t>(train_.ids(n).size())});
   // A window as large as a batch: without padding there is nothing to gain from texts of one length.
-  order_.emplace(std::move(lengths), OrderOptions{.tokens_per_batch = data.examples_per_batch,
-                                                  .window = data.examples_per_batch,
-                                                  .seed = setup.seed});
+  order_.emplace(
+      std::move(lengths),
+      OrderOptions{.tokens_per_batch = data.examples_per_batch, .window = data.examples_per_batch, .seed = setup.seed});
 }
 
 TaskFacts ClassifyTask::facts() const {
@@ -206,16 +210,18 @@ std::unique_ptr<Batch> ClassifyTask::batch(const Position& at) const {
 void ClassifyTask::make_model(std::shared_ptr<ParamStore> store) {
   model_.emplace(make_text_model(
       {.head = HeadKind::sequence, .setup = setup_, .labels = labels_, .tokenizer = tokenizer_}, std::move(store)));
-  check(train_.longest() <= model_->max_length(), "config: data.max_length {} is above the {} tokens that the model reads",
-        setup_.max_length(), model_->max_length());
+  check(train_.longest() <= model_->max_length(),
+        "config: data.max_length {} is above the {} tokens that the model reads", setup_.max_length(),
+        model_->max_length());
 }
 
 CrossEntropy ClassifyTask::loss(const Batch& batch, Pass& pass) const {
   const auto& given = dynamic_cast<const TextsOfOneBatch&>(batch);
   const Tensor logits = model_->logits(given.texts, given.types, pass);
-  CrossEntropy out = cross_entropy(logits, tensor<int32_t>(given.references, {given.tokens()}),
-                                   {.smoothing = setup_.smoothing});
-  if (!weights_.empty()) out.loss = soft_cross_entropy(logits, weighted_targets(given.references, weights_, setup_.smoothing));
+  CrossEntropy out =
+      cross_entropy(logits, tensor<int32_t>(given.references, {given.tokens()}), {.smoothing = setup_.smoothing});
+  if (!weights_.empty())
+    out.loss = soft_cross_entropy(logits, weighted_targets(given.references, weights_, setup_.smoothing));
   return out;
 }
 

@@ -9,8 +9,8 @@
 
 #include "multihead/metrics/classification.h"
 #include "multihead/tasks/data/batches.h"
-#include "multihead/tasks/labelled_model.h"
 #include "multihead/tasks/data/labelled_text.h"
+#include "multihead/tasks/labelled_model.h"
 #include "multihead/tasks/task.h"
 
 namespace mh {
@@ -28,7 +28,7 @@ struct TextsOfOneBatch : Batch {
 
 // What a model says of texts, and whether it is right.
 struct ClassScores {
-  double loss = 0;                                 // -log p of the label, per text
+  double loss = 0;  // -log p of the label, per text
   std::vector<int32_t> predictions{}, references{};
   int64_t classes = 0;
 

@@ -8,8 +8,8 @@
 #include "multihead/io/durable_file.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/config_json.h"
-#include "multihead/models/pretrained/folder_facts.h"
 #include "multihead/models/model_file.h"
+#include "multihead/models/pretrained/folder_facts.h"
 
 namespace mh {
 
@@ -36,7 +36,8 @@ struct Described {
 Described take_description(std::map<std::string, std::string>& metadata, const std::string& path,
                            const std::string& kind) {
   const auto text = metadata.find(kConfigKey);
-  auto json = text == metadata.end() ? nlohmann::ordered_json() : nlohmann::ordered_json::parse(text->second, nullptr, false);
+  auto json =
+      text == metadata.end() ? nlohmann::ordered_json() : nlohmann::ordered_json::parse(text->second, nullptr, false);
   if (!json.is_object() || json.value("kind", nlohmann::ordered_json()) != kind || !json.contains("labels"))
     fail(ErrorKind::io, "{}: is not a model of the task {}", path, kind);
   Described out;
@@ -74,8 +75,9 @@ namespace {
 std::string tokenizer_config(const Tokenizer& tokenizer, int64_t max_length) {
   nlohmann::ordered_json out{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"model_max_length", max_length}};
   constexpr std::pair<const char*, const char*> kSpecials[] = {
-      {"pad_token", "[PAD]"}, {"unk_token", "[UNK]"}, {"cls_token", "[CLS]"},  {"sep_token", "[SEP]"}, {"mask_token", "[MASK]"},
-      {"pad_token", "<pad>"}, {"bos_token", "<s>"},   {"eos_token", "</s>"},   {"unk_token", "<unk>"}};
+      {"pad_token", "[PAD]"}, {"unk_token", "[UNK]"},   {"cls_token", "[CLS]"},
+      {"sep_token", "[SEP]"}, {"mask_token", "[MASK]"}, {"pad_token", "<pad>"},
+      {"bos_token", "<s>"},   {"eos_token", "</s>"},    {"unk_token", "<unk>"}};
   for (const auto& [key, token] : kSpecials)
     if (tokenizer.id(token) && !out.contains(key)) out[key] = token;
   return out.dump(2) + "\n";
@@ -89,7 +91,8 @@ LabelledModel load_pretrained_model(const std::string& folder, const std::string
     fail(ErrorKind::io, "{}: is a {}; expected a {}: use `multihead {}`", printable_path(folder), name_of(a.head.kind),
          name_of(wanted), folder_facts(folder).verb());
   std::vector<std::string> labels = a.labels;
-  for (auto n = static_cast<int64_t>(labels.size()); n < a.head.outputs; ++n) labels.push_back(fmt::format("LABEL_{}", n));
+  for (auto n = static_cast<int64_t>(labels.size()); n < a.head.outputs; ++n)
+    labels.push_back(fmt::format("LABEL_{}", n));
   check(static_cast<int64_t>(labels.size()) == a.head.outputs, "{}: config.json names {} labels, and the model has {}",
         printable_path(folder), labels.size(), a.head.outputs);
   return {Tokenizer::load(folder), TextModel(std::move(model)), Labels::in_order(labels)};
@@ -111,10 +114,10 @@ void save_labelled_model(const std::string& folder, const std::string& kind, con
   for (const PoolingName& each : kPoolings)
     if (config.head.pooling == each.pooling) json["pooling"] = each.name;
   json["labels"] = labels.names();
-  write_safetensors(folder + "/model.safetensors", {.tensors = model.own()->params().values(),
-                                                    .metadata = {{kConfigKey, json.dump()},
-                                                                 {"format", "pt"},
-                                                                 {kTokenizerKey, tokenizer_hash(tokenizer)}}});
+  write_safetensors(
+      folder + "/model.safetensors",
+      {.tensors = model.own()->params().values(),
+       .metadata = {{kConfigKey, json.dump()}, {"format", "pt"}, {kTokenizerKey, tokenizer_hash(tokenizer)}}});
 }
 
 StartModel start_of_labelled_model(const std::string& path, const std::string& kind) {

@@ -86,7 +86,9 @@ TaskType language_model_type() {
           .encoder = false,
           .check = check_text,
           .start = start_of_language_model,
-          .make = [](const TaskSetup& setup) -> std::unique_ptr<Task> { return std::make_unique<LanguageModelTask>(setup); }};
+          .make = [](const TaskSetup& setup) -> std::unique_ptr<Task> {
+            return std::make_unique<LanguageModelTask>(setup);
+          }};
 }
 
 Metrics TextScores::metrics() const {

@@ -5,10 +5,10 @@
 
 #include "multihead/base/error.h"
 #include "multihead/nn/positions.h"
-#include "multihead/ops/rows/dropout.h"
 #include "multihead/ops/elementwise.h"
-#include "multihead/ops/rows/embedding.h"
 #include "multihead/ops/products/matmul.h"
+#include "multihead/ops/rows/dropout.h"
+#include "multihead/ops/rows/embedding.h"
 #include "multihead/ops/shape.h"
 
 namespace mh {

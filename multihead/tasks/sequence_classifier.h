@@ -19,8 +19,8 @@ struct SequenceClassifierConfig {
   int64_t classes = 2;
 };
 
-// Embedding and positions (and types), dropout, encoder, mean or first row of each text (or every row), dropout, linear map.
-// Parameters: embedding.weight (V, C), positions.weight, types.weight, encoder.layers.N.…, encoder.norm.…,
+// Embedding and positions (and types), dropout, encoder, mean or first row of each text (or every row), dropout, linear
+// map. Parameters: embedding.weight (V, C), positions.weight, types.weight, encoder.layers.N.…, encoder.norm.…,
 // classifier.weight (classes, C), classifier.bias.
 class SequenceClassifier {
  public:

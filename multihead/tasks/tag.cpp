@@ -33,13 +33,15 @@ int64_t column_of(const std::string& column, const char* key) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(column.data(), column.data() + column.size(), number);
   check(error == std::errc() && end == column.data() + column.size() && (number >= 1 || number == -1),
-        "config: data.{} is \"{}\"; columns of CoNLL have numbers: expected one from 1, or -1 for the last", key, column);
+        "config: data.{} is \"{}\"; columns of CoNLL have numbers: expected one from 1, or -1 for the last", key,
+        column);
   return number;
 }
 
 Labels tags_of(const TaggedSentences& sentences) {
   std::vector<std::string> names;
-  for (const TaggedSentence& sentence : sentences.sentences) names.insert(names.end(), sentence.tags.begin(), sentence.tags.end());
+  for (const TaggedSentence& sentence : sentences.sentences)
+    names.insert(names.end(), sentence.tags.begin(), sentence.tags.end());
   Labels out(std::move(names));
   check(out.size() >= 2, "{}: every word has the tag '{}'; expected two tags or more", sentences.name, out.name(0));
   return out;
@@ -58,7 +60,8 @@ std::vector<std::vector<int32_t>> numbers_of(const TaggedSentences& sentences, c
 
 TaggedSentences take_out(TaggedSentences& from, int64_t count) {
   std::vector<std::string> joined;
-  for (const TaggedSentence& sentence : from.sentences) joined.push_back(fmt::format("{}", fmt::join(sentence.words, " ")));
+  for (const TaggedSentence& sentence : from.sentences)
+    joined.push_back(fmt::format("{}", fmt::join(sentence.words, " ")));
   const std::vector<bool> goes = detail::held_out({joined.begin(), joined.end()}, count, from.name, "sentences");
   TaggedSentences out{.name = from.name};
   std::vector<TaggedSentence> kept;
@@ -187,7 +190,8 @@ WordTokens encode_words(const Tokenizer& tokenizer, std::span<const std::string>
     std::vector<int32_t> ids = tokenizer.encode(word);
     if (ids.empty()) ids.push_back(unknown);
     if (static_cast<int64_t>(out.ids.size() + ids.size()) > max_length && !out.first.empty()) break;
-    ids.resize(std::min(ids.size(), static_cast<size_t>(std::max<int64_t>(1, max_length - static_cast<int64_t>(out.ids.size())))));
+    ids.resize(std::min(ids.size(),
+                        static_cast<size_t>(std::max<int64_t>(1, max_length - static_cast<int64_t>(out.ids.size())))));
     out.first.push_back(static_cast<int64_t>(out.ids.size()));
     out.ids.insert(out.ids.end(), ids.begin(), ids.end());
   }
@@ -199,7 +203,8 @@ Metrics TagScores::metrics() const {
   const EntityScores scores = entity_scores(predictions, references);
   int64_t right = 0, words = 0;
   for (size_t n = 0; n < references.size(); ++n)
-    for (size_t word = 0; word < references[n].size(); ++word, ++words) right += predictions[n][word] == references[n][word];
+    for (size_t word = 0; word < references[n].size(); ++word, ++words)
+      right += predictions[n][word] == references[n][word];
   return {{"f1", scores.f1},
           {"precision", scores.precision},
           {"recall", scores.recall},
@@ -222,8 +227,9 @@ TagTask::Encoded TagTask::encoded(const TaggedSentences& sentences) const {
     cut += out.sentences.back().first.size() < sentence.words.size() ? 1 : 0;
   }
   if (cut > 0 && setup_.events.on_message)
-    setup_.events.on_message(fmt::format("{}: {} of {} sentences have more than {} tokens; only their beginning is read",
-                                         sentences.name, cut, sentences.sentences.size(), setup_.max_length()));
+    setup_.events.on_message(
+        fmt::format("{}: {} of {} sentences have more than {} tokens; only their beginning is read", sentences.name,
+                    cut, sentences.sentences.size(), setup_.max_length()));
   return out;
 }
 
@@ -250,9 +256,9 @@ TagTask::TagTask(const TaskSetup& setup) : setup_(detail::with_tokenizer_of_star
   valid_ = encoded(valid_text_);
   std::vector<ExampleLength> lengths;
   for (const WordTokens& sentence : train_.sentences) lengths.push_back({1, static_cast<int64_t>(sentence.ids.size())});
-  order_.emplace(std::move(lengths), OrderOptions{.tokens_per_batch = data.examples_per_batch,
-                                                  .window = data.examples_per_batch,
-                                                  .seed = setup.seed});
+  order_.emplace(
+      std::move(lengths),
+      OrderOptions{.tokens_per_batch = data.examples_per_batch, .window = data.examples_per_batch, .seed = setup.seed});
 }
 
 TaskFacts TagTask::facts() const {
@@ -289,8 +295,8 @@ std::unique_ptr<Batch> TagTask::batch(const Position& at) const {
 }
 
 void TagTask::make_model(std::shared_ptr<ParamStore> store) {
-  model_.emplace(make_text_model(
-      {.head = HeadKind::token, .setup = setup_, .labels = labels_, .tokenizer = tokenizer_}, std::move(store)));
+  model_.emplace(make_text_model({.head = HeadKind::token, .setup = setup_, .labels = labels_, .tokenizer = tokenizer_},
+                                 std::move(store)));
 }
 
 CrossEntropy TagTask::loss(const Batch& batch, Pass& pass) const {
@@ -306,12 +312,8 @@ Verdict TagTask::validate(const ValidateOptions& options) {
   return out;
 }
 
-void TagTask::begin(const std::string& folder) const {
-  write_durably(folder + "/tokenizer.json", tokenizer_.json());
-}
+void TagTask::begin(const std::string& folder) const { write_durably(folder + "/tokenizer.json", tokenizer_.json()); }
 
-void TagTask::save(const std::string& folder) const {
-  save_labelled_model(folder, kTag, *model_, labels_, tokenizer_);
-}
+void TagTask::save(const std::string& folder) const { save_labelled_model(folder, kTag, *model_, labels_, tokenizer_); }
 
 }  // namespace mh

@@ -1,4 +1,5 @@
-// What a training run needs of a task: its data as batches, the loss of a batch, a verdict on the model, and what is saved.
+// What a training run needs of a task: its data as batches, the loss of a batch, a verdict on the model, and what is
+// saved.
 #pragma once
 
 #include <cstdint>
@@ -45,9 +46,9 @@ struct TaskFacts {
   std::string examples = "pairs";  // what the data consist of
   std::string counted = "tokens";  // what the loss is a mean over
   Watched watched{};
-  int64_t train = 0, valid = 0;    // examples
-  int64_t tokens = 0;              // of the training data, or texts: those whose loss counts
-  int64_t source_tokens = 0;       // of the training data, those that are only read
+  int64_t train = 0, valid = 0;  // examples
+  int64_t tokens = 0;            // of the training data, or texts: those whose loss counts
+  int64_t source_tokens = 0;     // of the training data, those that are only read
   int64_t vocabulary = 0;
   std::string model{};  // "bert, width 128, …", where [model] does not say it
 };

@@ -28,8 +28,8 @@ enum class ClassWeights { none, balanced };
 
 struct TaskConfig {
   TaskKind kind = TaskKind::translation;
-  bool packed = true;   // of a language model: windows run across lines; else every line is for itself
-  int64_t samples = 3;  // texts that a language model writes at each validation
+  bool packed = true;    // of a language model: windows run across lines; else every line is for itself
+  int64_t samples = 3;   // texts that a language model writes at each validation
   std::string metric{};  // that is watched; empty: the task's own
   ClassWeights class_weights = ClassWeights::none;
 };
@@ -46,7 +46,7 @@ enum class TableFormat { by_name, tsv, csv, jsonl };
 struct DataConfig {
   std::string train{}, train_target{};  // a TSV file; or, with a target, two files whose lines belong together
   std::string valid{}, valid_target{};
-  int64_t hold_out = 0;        // pairs or lines of train to validate with where `valid` is empty
+  int64_t hold_out = 0;       // pairs or lines of train to validate with where `valid` is empty
   double hold_out_share = 0;  // the same as a share of them, where hold_out is 0
   int64_t source_column = 1, target_column = 2;
   // Of rows with a label: columns by number or name.

@@ -21,11 +21,11 @@ struct StartModel {
 
 struct TaskType {
   TaskKind kind;
-  std::string name;      // the word of task.kind
-  std::string learns;    // for the page of keys: "sentence pairs, by an encoder and a decoder"
-  std::string examples;  // what data.train holds: "pairs"
-  std::string model;     // the word "kind" in the config of its model's file
-  std::string use;       // the rest of a command line that uses a trained FOLDER
+  std::string name;                     // the word of task.kind
+  std::string learns;                   // for the page of keys: "sentence pairs, by an encoder and a decoder"
+  std::string examples;                 // what data.train holds: "pairs"
+  std::string model;                    // the word "kind" in the config of its model's file
+  std::string use;                      // the rest of a command line that uses a trained FOLDER
   bool encoder = true, decoder = true;  // the stacks its model has
   bool recurrent = false;               // its model may be a recurrent net
   bool families = false;                // its model may be one of Hugging Face's families, model.kind and model.from
@@ -41,11 +41,12 @@ struct TaskType {
 const std::vector<TaskType>& task_types();
 const TaskType& task_type(TaskKind kind);
 
-// The kind of model that a file of ours holds, "transformer"; empty where it has no config. Throws: as read_safetensors.
+// The kind of model that a file of ours holds, "transformer"; empty where it has no config. Throws: as
+// read_safetensors.
 std::string model_kind(const std::string& path);
 
-// The same of FOLDER/model.safetensors; of a folder of Hugging Face's the task of its head, "classify" or "tag". Empty, too,
-// where there is no such file.
+// The same of FOLDER/model.safetensors; of a folder of Hugging Face's the task of its head, "classify" or "tag". Empty,
+// too, where there is no such file.
 std::string model_kind_of_folder(const std::string& folder);
 
 // The rows of the table, each beside its task.

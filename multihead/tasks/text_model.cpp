@@ -38,21 +38,33 @@ double rate_or(double given, float otherwise) { return given < 0 ? double{otherw
 std::string fresh_config(const TaskSetup& setup, int64_t vocabulary) {
   const TransformerConfig& m = setup.model;
   const double inside = m.dropout, classifier = rate_or(setup.head.classifier_dropout, m.dropout);
-  Json out{{"model_type", setup.recurrent.family()}, {"vocab_size", vocabulary}, {"max_position_embeddings", m.max_length}};
+  Json out{
+      {"model_type", setup.recurrent.family()}, {"vocab_size", vocabulary}, {"max_position_embeddings", m.max_length}};
   const auto put = [&](const Json& more) { out.update(more); };
   if (setup.recurrent.family() == "distilbert") {
-    put({{"dim", m.width}, {"n_layers", m.encoder_layers}, {"n_heads", m.heads}, {"hidden_dim", m.feed_forward},
-         {"activation", activation_name(setup)}, {"dropout", inside}, {"attention_dropout", inside},
+    put({{"dim", m.width},
+         {"n_layers", m.encoder_layers},
+         {"n_heads", m.heads},
+         {"hidden_dim", m.feed_forward},
+         {"activation", activation_name(setup)},
+         {"dropout", inside},
+         {"attention_dropout", inside},
          {"seq_classif_dropout", classifier}});
     return out.dump();
   }
-  put({{"hidden_size", m.width}, {"num_hidden_layers", m.encoder_layers}, {"num_attention_heads", m.heads},
-       {"intermediate_size", m.feed_forward}, {"classifier_dropout", classifier}});
+  put({{"hidden_size", m.width},
+       {"num_hidden_layers", m.encoder_layers},
+       {"num_attention_heads", m.heads},
+       {"intermediate_size", m.feed_forward},
+       {"classifier_dropout", classifier}});
   if (setup.recurrent.family() == "bert") {
-    put({{"hidden_act", activation_name(setup)}, {"hidden_dropout_prob", inside},
-         {"attention_probs_dropout_prob", inside}, {"type_vocab_size", 2}});
+    put({{"hidden_act", activation_name(setup)},
+         {"hidden_dropout_prob", inside},
+         {"attention_probs_dropout_prob", inside},
+         {"type_vocab_size", 2}});
   } else {
-    put({{"embedding_dropout", rate_or(setup.head.embedding_dropout, m.dropout)}, {"attention_dropout", inside},
+    put({{"embedding_dropout", rate_or(setup.head.embedding_dropout, m.dropout)},
+         {"attention_dropout", inside},
          {"mlp_dropout", inside},
          {"classifier_pooling", setup.head.pooling == Pooling::first ? "cls" : "mean"},
          {"layer_types", std::vector<std::string>(static_cast<size_t>(m.encoder_layers), "full_attention")}});
@@ -114,8 +126,8 @@ Architecture described(const TextModelPlan& plan, const std::string& folder) {
     name_special_tokens(a, plan.tokenizer);
   }
   check(a.embedding->vocabulary >= plan.tokenizer.size(),
-        "config: the tokenizer has {} tokens, and the model of {} {}; expected a tokenizer of its own", plan.tokenizer.size(),
-        folder, a.embedding->vocabulary);
+        "config: the tokenizer has {} tokens, and the model of {} {}; expected a tokenizer of its own",
+        plan.tokenizer.size(), folder, a.embedding->vocabulary);
   return a;
 }
 

@@ -25,8 +25,8 @@ class TextModel {
   void pack(DType compute);
 
   int64_t classes() const;
-  int64_t max_length() const;    // of a text, in tokens
-  bool is_pair_model() const;    // our own, trained on pairs
+  int64_t max_length() const;   // of a text, in tokens
+  bool is_pair_model() const;   // our own, trained on pairs
   std::string summary() const;  // "modernbert, width 128, 4 heads, 2 layers"
   const SequenceClassifier* own() const { return std::get_if<SequenceClassifier>(&model_); }
   const Pretrained* pretrained() const { return std::get_if<Pretrained>(&model_); }

@@ -8,9 +8,9 @@
 #include "multihead/base/error.h"
 #include "multihead/generate/search.h"
 #include "multihead/io/durable_file.h"
+#include "multihead/io/safetensors.h"
 #include "multihead/metrics/bleu.h"
 #include "multihead/metrics/chrf.h"
-#include "multihead/io/safetensors.h"
 #include "multihead/models/model_file.h"
 #include "multihead/tasks/task_type.h"
 
@@ -31,7 +31,8 @@ OrderOptions order_options(const TaskSetup& setup) {
 }
 
 // In the order of the data, so that nothing is drawn and nothing sorted.
-double negative_log_likelihood(const TranslationModel& model, const Dataset& data, const TranslationScoreOptions& options) {
+double negative_log_likelihood(const TranslationModel& model, const Dataset& data,
+                               const TranslationScoreOptions& options) {
   const SentenceEnds ends{.begin = model.facts().begin, .end = model.facts().end};
   double sum = 0;
   int64_t tokens = 0;
@@ -70,16 +71,17 @@ StartModel start_of_translator(const std::string& path) {
 }  // namespace
 
 TaskType translation_type() {
-  return {.kind = TaskKind::translation,
-          .name = "translation",
-          .learns = "sentence pairs, by an encoder and a decoder",
-          .examples = "pairs",
-          .model = "transformer",
-          .use = "translate FOLDER",
-          .recurrent = true,
-          .check = check_pairs,
-          .start = start_of_translator,
-          .make = [](const TaskSetup& setup) -> std::unique_ptr<Task> { return std::make_unique<TranslationTask>(setup); }};
+  return {
+      .kind = TaskKind::translation,
+      .name = "translation",
+      .learns = "sentence pairs, by an encoder and a decoder",
+      .examples = "pairs",
+      .model = "transformer",
+      .use = "translate FOLDER",
+      .recurrent = true,
+      .check = check_pairs,
+      .start = start_of_translator,
+      .make = [](const TaskSetup& setup) -> std::unique_ptr<Task> { return std::make_unique<TranslationTask>(setup); }};
 }
 
 TranslationScores score_translation(Transformer& model, const Corpus& corpus, const TranslationScoreOptions& options) {
@@ -140,9 +142,10 @@ std::unique_ptr<Batch> TranslationTask::batch(const Position& at) const {
 void TranslationTask::make_model(std::shared_ptr<ParamStore> store) {
   TransformerConfig config = setup_.model;
   config.vocabulary = corpus_.tokenizer.size();
-  model_ = setup_.recurrent.is_recurrent()
-               ? translation_model(std::make_shared<RecurrentSeq2Seq>(recurrent_config(config, setup_.recurrent), store))
-               : translation_model(std::make_shared<Transformer>(config, store));
+  model_ =
+      setup_.recurrent.is_recurrent()
+          ? translation_model(std::make_shared<RecurrentSeq2Seq>(recurrent_config(config, setup_.recurrent), store))
+          : translation_model(std::make_shared<Transformer>(config, store));
 }
 
 CrossEntropy TranslationTask::loss(const Batch& batch, Pass& pass) const {

@@ -31,7 +31,9 @@ Json special_tokens(const std::vector<std::string>& specials) {
 
 // A post-processor as BERT's files have it.
 Json bert_template(const std::vector<std::string>& specials) {
-  const auto piece = [](const char* kind, const char* id, int type) { return Json{{kind, {{"id", id}, {"type_id", type}}}}; };
+  const auto piece = [](const char* kind, const char* id, int type) {
+    return Json{{kind, {{"id", id}, {"type_id", type}}}};
+  };
   const Json first = piece("SpecialToken", "[CLS]", 0), end = piece("SpecialToken", "[SEP]", 0);
   Json tokens;
   for (const char* name : {"[CLS]", "[SEP]"}) {
@@ -41,7 +43,8 @@ Json bert_template(const std::vector<std::string>& specials) {
   }
   return {{"type", "TemplateProcessing"},
           {"single", Json::array({first, piece("Sequence", "A", 0), end})},
-          {"pair", Json::array({first, piece("Sequence", "A", 0), end, piece("Sequence", "B", 1), piece("SpecialToken", "[SEP]", 1)})},
+          {"pair", Json::array({first, piece("Sequence", "A", 0), end, piece("Sequence", "B", 1),
+                                piece("SpecialToken", "[SEP]", 1)})},
           {"special_tokens", tokens}};
 }
 
@@ -93,18 +96,19 @@ Tokenizer learn_words(const std::vector<std::string>& lines, const LearnWordsOpt
   Json::object_t vocabulary;  // by emplace_back: a look-up for each of its keys would make writing quadratic
   for (const std::string& special : specials) vocabulary.emplace_back(special, vocabulary.size());
   for (const auto& [word, count] : words) vocabulary.emplace_back(word, vocabulary.size());
-  const Json split = {{"type", "Sequence"},
-                      {"pretokenizers", Json::array({{{"type", "Whitespace"}},
-                                                     {{"type", "Punctuation"}, {"behavior", "Isolated"}}})}};
-  const Json file = {{"version", "1.0"},
-                     {"truncation", nullptr},
-                     {"padding", nullptr},
-                     {"added_tokens", special_tokens(specials)},
-                     {"normalizer", options.lowercase ? Json{{"type", "Lowercase"}} : Json(nullptr)},
-                     {"pre_tokenizer", split},
-                     {"post_processor", options.wraps ? bert_template(specials) : Json(nullptr)},
-                     {"decoder", nullptr},
-                     {"model", {{"type", "WordLevel"}, {"vocab", std::move(vocabulary)}, {"unk_token", options.unknown}}}};
+  const Json split = {
+      {"type", "Sequence"},
+      {"pretokenizers", Json::array({{{"type", "Whitespace"}}, {{"type", "Punctuation"}, {"behavior", "Isolated"}}})}};
+  const Json file = {
+      {"version", "1.0"},
+      {"truncation", nullptr},
+      {"padding", nullptr},
+      {"added_tokens", special_tokens(specials)},
+      {"normalizer", options.lowercase ? Json{{"type", "Lowercase"}} : Json(nullptr)},
+      {"pre_tokenizer", split},
+      {"post_processor", options.wraps ? bert_template(specials) : Json(nullptr)},
+      {"decoder", nullptr},
+      {"model", {{"type", "WordLevel"}, {"vocab", std::move(vocabulary)}, {"unk_token", options.unknown}}}};
   return Tokenizer::parse(file.dump(2), "learn_words");
 }
 

@@ -22,9 +22,10 @@ struct LearnWordsOptions {
   bool wraps = false;             // "[CLS] text [SEP]" and "[CLS] text [SEP] pair [SEP]", as BERT reads them
 };
 
-// Words as words_of has them. A tokenizer.json with the model WordLevel, whose ids Hugging Face's `tokenizers` gives, too: specials first, in order,
-// then the words, the most frequent first, equals by their bytes. It puts no special tokens around a text. The order of
-// the lines does not matter. Throws: invalid_argument for a min_count below 1, and where the specials lack `unknown`.
+// Words as words_of has them. A tokenizer.json with the model WordLevel, whose ids Hugging Face's `tokenizers` gives,
+// too: specials first, in order, then the words, the most frequent first, equals by their bytes. It puts no special
+// tokens around a text. The order of the lines does not matter. Throws: invalid_argument for a min_count below 1, and
+// where the specials lack `unknown`.
 Tokenizer learn_words(const std::vector<std::string>& lines, const LearnWordsOptions& options = {});
 
 }  // namespace mh

@@ -3,8 +3,8 @@
 
 #include <chrono>
 
-#include "multihead/train/memory_need.h"
 #include "multihead/train/config/run_options.h"
+#include "multihead/train/memory_need.h"
 #include "multihead/train/run_setup.h"
 
 namespace mh {

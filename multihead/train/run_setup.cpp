@@ -7,8 +7,8 @@
 #include "multihead/io/folder_lock.h"
 #include "multihead/tasks/task_type.h"
 #include "multihead/tasks/text_model.h"
-#include "multihead/train/memory_need.h"
 #include "multihead/train/config/run_options.h"
+#include "multihead/train/memory_need.h"
 #include "multihead/train/start_model.h"
 
 namespace mh::detail {

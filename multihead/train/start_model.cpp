@@ -93,7 +93,8 @@ StartFolder read_start_model(const TrainConfig& config) {
         "config: model.from {} lies in train.output {}, which is written to; expected another folder",
         config.start.from, config.train.output);
   const std::string path = (is_folder ? from / "model.safetensors" : from).string();
-  StartFolder out{.model = config.recurrent.is_recurrent() ? recurrent_start(config, path) : start_of_task(config, path)};
+  StartFolder out{.model =
+                      config.recurrent.is_recurrent() ? recurrent_start(config, path) : start_of_task(config, path)};
   out.tokenizer = tokenizer_of(config, folder);
   check_tokenizer({out.tokenizer, Tokenizer::load(out.tokenizer)}, path, out.model.metadata);
   return out;

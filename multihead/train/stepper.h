@@ -35,8 +35,8 @@ struct StepResult {
   double rate = 0;
 };
 
-// A model's parameters with their optimiser. What a step computes depends on the options, the number of steps before and
-// the batches, never on the number of threads: a run that goes on from a saved state has the bits of one that never
+// A model's parameters with their optimiser. What a step computes depends on the options, the number of steps before
+// and the batches, never on the number of threads: a run that goes on from a saved state has the bits of one that never
 // stopped.
 class Stepper {
  public:

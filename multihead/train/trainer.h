@@ -20,10 +20,10 @@ struct TrainRequest {
 
 struct TrainOutcome {
   int64_t steps = 0;
-  bool stopped = false;  // asked to stop before the end; a checkpoint was saved
-  double best_validation = 0;     // value of the watched metric
+  bool stopped = false;          // asked to stop before the end; a checkpoint was saved
+  double best_validation = 0;    // value of the watched metric
   std::string watched = "loss";  // its name
-  bool mean_shipped = false;  // model.safetensors is the running mean of the weights
+  bool mean_shipped = false;     // model.safetensors is the running mean of the weights
   std::string folder;
   std::vector<ProfileRow> profile{};  // where it was asked for, with how many steps and seconds it covers
   int64_t profiled_steps = 0;

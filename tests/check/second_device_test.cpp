@@ -5,8 +5,8 @@
 #include "multihead/check/cases/cases.h"
 #include "multihead/check/op_case.h"
 #include "multihead/ops/elementwise.h"
-#include "multihead/ops/rows/embedding.h"
 #include "multihead/ops/machine.h"
+#include "multihead/ops/rows/embedding.h"
 #include "tests/harness/host2.h"
 #include "tests/harness/rungs.h"
 

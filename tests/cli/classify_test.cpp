@@ -30,7 +30,13 @@ class LabelVerbs : public Program {
   void train_one(TaskKind task, const std::string& data, const std::string& output) const {
     TrainConfig c;
     c.task.kind = task;
-    c.model = {.vocabulary = 0, .width = 16, .heads = 2, .feed_forward = 24, .encoder_layers = 1, .dropout = 0, .max_length = 16};
+    c.model = {.vocabulary = 0,
+               .width = 16,
+               .heads = 2,
+               .feed_forward = 24,
+               .encoder_layers = 1,
+               .dropout = 0,
+               .max_length = 16};
     c.tokenizer = {.kind = TokenizerKind::words, .min_count = 1};
     c.data.train = c.data.valid = folder_ / data;
     if (task == TaskKind::classify) c.data.text = "text", c.data.label = "label";
@@ -87,8 +93,9 @@ TEST_F(LabelVerbs, EvalTellsTheMetricsOfTheTask) {
   const std::string tagger = "eval " + in_quotes(folder_ / "tagger") + " " + in_quotes(folder_ / "tags.conll");
   EXPECT_TRUE(run(tagger).out.starts_with("f1 1.0000\nprecision 1.0000\n"));
   EXPECT_EQ(run(tagger + " --confusion").code, 2);
-  EXPECT_NE(run("tag " + in_quotes(folder_ / "classifier") + " < /dev/null", true).out.find("is not a model of the task tag"),
-            std::string::npos);
+  EXPECT_NE(
+      run("tag " + in_quotes(folder_ / "classifier") + " < /dev/null", true).out.find("is not a model of the task tag"),
+      std::string::npos);
 }
 
 }  // namespace

@@ -26,8 +26,7 @@ class EncoderVerbs : public Program {
   }
   Ran piped(const std::string& input, const std::string& verb, const std::string& flags, bool both = false) const {
     put_text(folder_ / "in.txt", input);
-    return run(verb + " '" + (folder_ / "bert_") + flags + " < " +
-                   in_quotes(folder_ / "in.txt"), both);
+    return run(verb + " '" + (folder_ / "bert_") + flags + " < " + in_quotes(folder_ / "in.txt"), both);
   }
   TemporaryFolder folder_;
 };
@@ -79,7 +78,8 @@ TEST_F(EncoderVerbs, FillPrintsTheLikeliestTokensOfEachGap) {
   const Ran ran = piped("the [MASK] sat\nno gap\n[MASK] [MASK]\n", "fill", "masked'", true);
   EXPECT_EQ(ran.code, 0);
   EXPECT_NE(ran.out.find("skipped line 2: no [MASK] is in it"), std::string::npos) << ran.out;
-  EXPECT_NE(ran.out.find(fmt::format("1\t{}\t{:.4f}\t{}\n", best.token, best.score, best.text)), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find(fmt::format("1\t{}\t{:.4f}\t{}\n", best.token, best.score, best.text)), std::string::npos)
+      << ran.out;
   EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 5 + 1 + 1 + 1 + 10 + 1) << ran.out;
   const auto json = nlohmann::json::parse(piped("[MASK] [MASK]", "fill", "masked' --json -k 3").out);
   EXPECT_EQ(json.size(), 2U);
@@ -92,8 +92,9 @@ TEST_F(EncoderVerbs, AnswerReadsATextOrPairs) {
   EXPECT_EQ(piped("who sings ?\tada sat . rome\n", "answer", "question'").out, shown);
   EXPECT_EQ(piped("ada sat . rome\n", "answer", "question' -q 'who sings ?'").out, shown);
   EXPECT_NE(piped("nothing\n", "answer", "question'", true).out.find("skipped line 1: no tab"), std::string::npos);
-  EXPECT_EQ(nlohmann::json::parse(piped("ada sat . rome\n", "answer", "question' --json -q 'who sings ?'").out)["answer"],
-            found.text);
+  EXPECT_EQ(
+      nlohmann::json::parse(piped("ada sat . rome\n", "answer", "question' --json -q 'who sings ?'").out)["answer"],
+      found.text);
 }
 
 TEST_F(EncoderVerbs, AWrongFolderNamesItsVerb) {

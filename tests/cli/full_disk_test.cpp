@@ -22,7 +22,8 @@ constexpr const char* kFull = "ulimit -f 0;";
 std::map<std::string, std::string> contents(const std::string& folder) {
   std::map<std::string, std::string> out;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
-    if (entry.is_regular_file() && entry.path().filename() != ".lock") out[entry.path().string()] = text_of(entry.path().string());
+    if (entry.is_regular_file() && entry.path().filename() != ".lock")
+      out[entry.path().string()] = text_of(entry.path().string());
   return out;
 }
 

@@ -24,9 +24,9 @@ std::set<std::string> keys(const Json& object) {
 }
 
 TEST_F(Program, HelpOfEveryCommandSucceeds) {
-  for (const char* command :
-       {"", "doctor", "selftest", "bench", "translate", "generate", "eval", "bench attention", "bench gemm", "bench rows", "train",
-        "inspect", "average", "tokenizer", "tokenizer train", "tokenizer encode", "tokenizer decode"}) {
+  for (const char* command : {"", "doctor", "selftest", "bench", "translate", "generate", "eval", "bench attention",
+                              "bench gemm", "bench rows", "train", "inspect", "average", "tokenizer", "tokenizer train",
+                              "tokenizer encode", "tokenizer decode"}) {
     const Ran ran = run(std::string(command) + " --help");
     EXPECT_EQ(ran.code, 0) << command;
     EXPECT_NE(ran.out.find("Usage: multihead " + std::string(command)), std::string::npos) << ran.out;
@@ -109,7 +109,8 @@ TEST_F(Program, DoctorNamesTheRungInUse) {
   EXPECT_EQ(text.code, 0);
   EXPECT_NE(text.out.find("in use"), std::string::npos) << text.out;
   const Json json = Json::parse(run("doctor --json").out);
-  EXPECT_EQ(keys(json), (std::set<std::string>{"version", "machine", "rung", "why", "rungs", "environment", "gpu", "notes"}));
+  EXPECT_EQ(keys(json),
+            (std::set<std::string>{"version", "machine", "rung", "why", "rungs", "environment", "gpu", "notes"}));
   int in_use = 0;
   for (const Json& rung : json.at("rungs")) {
     if (rung.at("in_use")) {
@@ -157,7 +158,8 @@ TEST_F(Program, SelftestPassesAndCountsWhatRan) {
   const std::string lowest = Json::parse(run("doctor --json").out).at("rungs").at(0).at("name");
   const Ran ran = run("selftest --json --cases 40 --rung " + lowest);
   const Json json = Json::parse(ran.out);
-  EXPECT_EQ(keys(json), (std::set<std::string>{"machine", "rung", "ran", "passed", "failed", "skipped", "hash", "failures"}));
+  EXPECT_EQ(keys(json),
+            (std::set<std::string>{"machine", "rung", "ran", "passed", "failed", "skipped", "hash", "failures"}));
   EXPECT_EQ(ran.code, 0) << json.at("failures");
   EXPECT_EQ(json.at("failed"), 0);
   EXPECT_EQ(json.at("passed"), json.at("ran"));

@@ -86,7 +86,8 @@ std::string without_numbers(const std::string& html) {
 
 TEST_F(Show, TheTeachingPageOfTheDocsIsUpToDate) {
   ASSERT_EQ(run("explain-attention -o " + in_quotes(page()), true).code, 0);
-  EXPECT_TRUE(without_numbers(text_of(page())) == without_numbers(text_of(std::string(MH_TEST_DATA) + "/../docs/attention.html")))
+  EXPECT_TRUE(without_numbers(text_of(page())) ==
+              without_numbers(text_of(std::string(MH_TEST_DATA) + "/../docs/attention.html")))
       << "docs/attention.html is stale; make it anew: multihead explain-attention -o docs/attention.html";
 }
 

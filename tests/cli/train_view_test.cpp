@@ -14,14 +14,24 @@ TEST(TrainView, AStepTellsLossRateAndTimeLeft) {
 }
 
 TEST(TrainView, AValidationTellsWhatWasMeasured) {
-  EXPECT_EQ(validation_text({.step = 1000, .loss = 2, .metrics = {{"loss", 2}, {"perplexity", 7.389}, {"bleu", -1}, {"chrf", -1}}}),
+  EXPECT_EQ(validation_text(
+                {.step = 1000, .loss = 2, .metrics = {{"loss", 2}, {"perplexity", 7.389}, {"bleu", -1}, {"chrf", -1}}}),
             "step 1,000: validation loss 2.0000, perplexity 7.39");
-  EXPECT_EQ(validation_text({.step = 2, .loss = 1, .metrics = {{"loss", 1}, {"perplexity", 2.718}, {"bleu", 31.26}, {"chrf", 50}}, .best = true}),
+  EXPECT_EQ(validation_text({.step = 2,
+                             .loss = 1,
+                             .metrics = {{"loss", 1}, {"perplexity", 2.718}, {"bleu", 31.26}, {"chrf", 50}},
+                             .best = true}),
             "step 2: validation loss 1.0000, perplexity 2.72, BLEU 31.3, chrF 50.0, the best so far");
-  EXPECT_EQ(validation_text({.step = 2, .loss = 1, .metrics = {{"loss", 1}, {"perplexity", 2.718}, {"bleu", -1}}, .mean = true, .other_value = 1.5}),
+  EXPECT_EQ(validation_text({.step = 2,
+                             .loss = 1,
+                             .metrics = {{"loss", 1}, {"perplexity", 2.718}, {"bleu", -1}},
+                             .mean = true,
+                             .other_value = 1.5}),
             "step 2: validation loss 1.0000, perplexity 2.72; of the running mean (the weights have 1.5000)");
-  EXPECT_EQ(validation_text({.step = 2, .loss = 1, .metrics = {{"loss", 1}, {"perplexity", 2.718}, {"bleu", -1}}, .other_value = 1.5}),
-            "step 2: validation loss 1.0000, perplexity 2.72; of the weights (the running mean has 1.5000)");
+  EXPECT_EQ(
+      validation_text(
+          {.step = 2, .loss = 1, .metrics = {{"loss", 1}, {"perplexity", 2.718}, {"bleu", -1}}, .other_value = 1.5}),
+      "step 2: validation loss 1.0000, perplexity 2.72; of the weights (the running mean has 1.5000)");
 }
 
 TEST(TrainView, TheSummaryTellsWhatIsAboutToHappen) {

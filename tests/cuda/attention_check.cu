@@ -1,5 +1,6 @@
 // Checks the attention kernels on a GPU against double precision.
-// usage: attention_check shapes | forward SHAPE | backward SHAPE | options COUNT SEED [SECONDS] | repeat COUNT | batch | calm | decode | small
+// usage: attention_check shapes | forward SHAPE | backward SHAPE | options COUNT SEED [SECONDS] | repeat COUNT | batch
+// | calm | decode | small
 #include <chrono>
 #include <string>
 
@@ -15,17 +16,20 @@ std::string text(const Setup& s) {
   static const char* types[] = {"f32", "bf16", "f16"};
   static const char* kinds[] = {"dot", "cosine", "euclidean"};
   char line[400];
-  std::snprintf(line, sizeof line, "%s B%d H%d/%d Tq%d Tk%d Dk%d Dv%d%s%s%s behind %d ahead %d prefix %d%s%s%s%s%s%s%s%s bias %d cap %g drop %g loud %g %s%s%s",
-                types[static_cast<int>(s.type)], s.B, s.H, s.Hkv, s.Tq, s.Tk, s.Dk, s.Dv, s.rows_first ? " bthd" : "", s.packed ? " packed" : "",
-                s.lengths ? " lengths" : "", s.behind == kFar ? -1 : s.behind, s.ahead == kFar ? -1 : s.ahead, s.prefix, s.top_left ? " top-left" : "",
-                s.documents ? " documents" : "", s.keep ? " keep" : "", s.sink ? " sink" : "", s.relative ? " relative" : "", s.slopes ? " slopes" : "", s.paged ? " paged" : "",
-                s.quantized ? " i8" : "", s.bias, s.cap, s.drop,
-                s.loud, kinds[static_cast<int>(s.likeness)], s.garbage ? " garbage" : "", s.d_lse ? " d_lse" : "");
+  std::snprintf(
+      line, sizeof line,
+      "%s B%d H%d/%d Tq%d Tk%d Dk%d Dv%d%s%s%s behind %d ahead %d prefix %d%s%s%s%s%s%s%s%s bias %d cap %g drop %g loud %g %s%s%s",
+      types[static_cast<int>(s.type)], s.B, s.H, s.Hkv, s.Tq, s.Tk, s.Dk, s.Dv, s.rows_first ? " bthd" : "",
+      s.packed ? " packed" : "", s.lengths ? " lengths" : "", s.behind == kFar ? -1 : s.behind,
+      s.ahead == kFar ? -1 : s.ahead, s.prefix, s.top_left ? " top-left" : "", s.documents ? " documents" : "",
+      s.keep ? " keep" : "", s.sink ? " sink" : "", s.relative ? " relative" : "", s.slopes ? " slopes" : "",
+      s.paged ? " paged" : "", s.quantized ? " i8" : "", s.bias, s.cap, s.drop, s.loud,
+      kinds[static_cast<int>(s.likeness)], s.garbage ? " garbage" : "", s.d_lse ? " d_lse" : "");
   return line;
 }
 
-// By the accuracy rule. What must not be finite only has to be so too; an lse of -inf has to be -inf. Dropout drops elements, not pairs:
-// garbage behind one of them may or may not reach the rows and keys that keep it.
+// By the accuracy rule. What must not be finite only has to be so too; an lse of -inf has to be -inf. Dropout drops
+// elements, not pairs: garbage behind one of them may or may not reach the rows and keys that keep it.
 bool close(const Problem& p, const char* name, const std::vector<double>& got, std::atomic<double>& seen) {
   const Expectation& e = p.expected.at(name);
   double far = 0, largest = 0;
@@ -48,8 +52,8 @@ bool close(const Problem& p, const char* name, const std::vector<double>& got, s
   ++checks;
   if (odd == 0 && far <= e.bound) return true;
   ++failures;
-  say("FAIL %s: error %.2e over the bound %.2e, largest %.2e, %lld wrongly finite or not\n", name, far, e.bound, largest,
-              static_cast<long long>(odd));
+  say("FAIL %s: error %.2e over the bound %.2e, largest %.2e, %lld wrongly finite or not\n", name, far, e.bound,
+      largest, static_cast<long long>(odd));
   return false;
 }
 
@@ -60,10 +64,12 @@ bool verify_forward(const Problem& p) {
   std::atomic<double>& seen = worst[static_cast<int>(s.type)][0];
   const int64_t rows = static_cast<int64_t>(s.B) * s.H * s.Tq;
   bool ok = close(p, "o", p.read(p.call.o, false, s.Dv), seen);
-  const std::vector<float> lse = p.read(static_cast<const float*>(p.call.lse.data), static_cast<int64_t>(p.call.batch) * s.H * p.call.q_rows);
+  const std::vector<float> lse =
+      p.read(static_cast<const float*>(p.call.lse.data), static_cast<int64_t>(p.call.batch) * s.H * p.call.q_rows);
   std::vector<double> got = p.expected.at("lse").values;  // rows past the end have none
   for (int64_t n = 0; n < rows; ++n) {
-    const int b = static_cast<int>(n / s.Tq / s.H), h = static_cast<int>(n / s.Tq % s.H), i = static_cast<int>(n % s.Tq);
+    const int b = static_cast<int>(n / s.Tq / s.H), h = static_cast<int>(n / s.Tq % s.H),
+              i = static_cast<int>(n % s.Tq);
     const Span& span = p.spans[b];
     if (i < span.q_len) got[n] = lse[p.call.lse.at(span.batch, h, span.q_begin + i)];
   }
@@ -78,7 +84,8 @@ bool verify_backward(const Problem& p) {
   ok &= close(p, "dk", p.read(c.dk, true, s.Dk), seen);
   ok &= close(p, "dv", p.read(c.dv, true, s.Dv), seen);
   auto flat = [&](const char* name, const void* data) {
-    if (data) ok &= close(p, name, widened(p.read(static_cast<const float*>(data), p.expected.at(name).values.size())), seen);
+    if (data)
+      ok &= close(p, name, widened(p.read(static_cast<const float*>(data), p.expected.at(name).values.size())), seen);
   };
   flat("dsink", c.dsink);
   flat("dscale", c.dscale);
@@ -102,7 +109,8 @@ bool verify(Problem& p, Route route, const char* name) {
   return ok;
 }
 
-// Cases that meet every edge of a tile: lengths around it, one key, more rows than keys, groups, window, prefix, growing scores.
+// Cases that meet every edge of a tile: lengths around it, one key, more rows than keys, groups, window, prefix,
+// growing scores.
 std::vector<Setup> tile_cases(Element type, int D, bool masked, bool options = false) {
   std::vector<Setup> cases;
   for (const auto& [Tq, Tk] : {std::pair{128, 128}, {1, 1}, {333, 777}, {777, 333}, {500, 500}, {64, 300}}) {
@@ -143,7 +151,9 @@ std::vector<Setup> tile_cases(Element type, int D, bool masked, bool options = f
   return cases;
 }
 
-uint16_t* flags_of(Problem& p) { return reinterpret_cast<uint16_t*>((reinterpret_cast<uintptr_t>(p.workspace) + 255) / 256 * 256); }
+uint16_t* flags_of(Problem& p) {
+  return reinterpret_cast<uint16_t*>((reinterpret_cast<uintptr_t>(p.workspace) + 255) / 256 * 256);
+}
 
 void check_forward(int n) {
   const ForwardEntry& e = kForwardShapes[n];
@@ -266,7 +276,8 @@ void repeats(int count) {
         different += now != first;
       }
       ++checks, failures += different > 0;
-      say("%s repeat D%d %s: %d of %d runs differ\n", different ? "FAIL" : "ok", D, masked ? "causal" : "full", different, count);
+      say("%s repeat D%d %s: %d of %d runs differ\n", different ? "FAIL" : "ok", D, masked ? "causal" : "full",
+          different, count);
     }
 }
 
@@ -292,10 +303,12 @@ void batches() {
       finish("alone");
       const std::vector<uint8_t> one = p.all_outputs();
       int64_t different = 0, written = 0;
-      for (size_t i = 0; i < one.size(); ++i) written += one[i] != 0xFF, different += one[i] != 0xFF && one[i] != all[i];
+      for (size_t i = 0; i < one.size(); ++i)
+        written += one[i] != 0xFF, different += one[i] != 0xFF && one[i] != all[i];
       const bool ok = different == 0 && written > 0;
       ++checks, failures += !ok;
-      say("%s batch D%d Tq%d: %lld of %lld bytes differ\n", ok ? "ok" : "FAIL", D, Tq, static_cast<long long>(different), static_cast<long long>(written));
+      say("%s batch D%d Tq%d: %lld of %lld bytes differ\n", ok ? "ok" : "FAIL", D, Tq,
+          static_cast<long long>(different), static_cast<long long>(written));
     }
 }
 
@@ -322,14 +335,17 @@ void calm() {
       ok &= verify_backward(p) && forward == 0 && backward == 0;
       ++checks, failures += !ok;
       say("%s calm D%d %s: %lld tiles again, %lld of dQ mended\n", ok ? "ok" : "FAIL", D, masked ? "causal" : "full",
-                  static_cast<long long>(forward), static_cast<long long>(backward));
+          static_cast<long long>(forward), static_cast<long long>(backward));
     }
 }
 
 void check_decode(const Setup& s, uint32_t seed) {
   Problem p(s, seed);
   for (Span& span : p.spans) span.q_len = 1;  // every sequence asks
-  if (p.call.spans) must(cudaMemcpy(const_cast<Span*>(p.call.spans), p.spans.data(), p.spans.size() * sizeof(Span), cudaMemcpyHostToDevice), "spans");
+  if (p.call.spans)
+    must(cudaMemcpy(const_cast<Span*>(p.call.spans), p.spans.data(), p.spans.size() * sizeof(Span),
+                    cudaMemcpyHostToDevice),
+         "spans");
   p.solve();
   p.poison_outputs();
   if (decode_refuses(p.call)) say("FAIL decode refuses %s\n", text(s).c_str()), ++failures;
@@ -370,7 +386,20 @@ void small() {
         verify(p, Route::best, "best");
       }
   for (int D : {64, 128, 192, 256}) {
-    Problem with_options({.B = 1, .H = 2, .Hkv = 1, .Tq = 150, .Tk = 170, .Dk = D, .Dv = D, .ahead = 0, .documents = true, .keep = true, .bias = 8, .cap = 5, .drop = 0.1f}, 6);
+    Problem with_options({.B = 1,
+                          .H = 2,
+                          .Hkv = 1,
+                          .Tq = 150,
+                          .Tk = 170,
+                          .Dk = D,
+                          .Dv = D,
+                          .ahead = 0,
+                          .documents = true,
+                          .keep = true,
+                          .bias = 8,
+                          .cap = 5,
+                          .drop = 0.1f},
+                         6);
     with_options.solve();
     verify(with_options, Route::best, "options");
   }
@@ -394,21 +423,33 @@ int main(int argc, char** argv) {
   const int count = argc > 2 ? std::atoi(argv[2]) : 100, seed = argc > 3 ? std::atoi(argv[3]) : 1;
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what was said before a time limit must not be lost
   keep_freed_memory();
-  if (what == "shapes") every_shape();
-  else if (what == "forward") check_forward(count);
-  else if (what == "backward") check_backward(count);
-  else if (what == "options") random_options(count, seed, argc > 4 ? std::atoi(argv[4]) : 1 << 20);
-  else if (what == "repeat") repeats(count);
-  else if (what == "batch") batches();
-  else if (what == "calm") calm();
-  else if (what == "decode") decodes();
-  else if (what == "small") small();
+  if (what == "shapes")
+    every_shape();
+  else if (what == "forward")
+    check_forward(count);
+  else if (what == "backward")
+    check_backward(count);
+  else if (what == "options")
+    random_options(count, seed, argc > 4 ? std::atoi(argv[4]) : 1 << 20);
+  else if (what == "repeat")
+    repeats(count);
+  else if (what == "batch")
+    batches();
+  else if (what == "calm")
+    calm();
+  else if (what == "decode")
+    decodes();
+  else if (what == "small")
+    small();
   else {
-    std::printf("usage: attention_check shapes | forward SHAPE | backward SHAPE | options COUNT SEED [SECONDS] | repeat COUNT | batch | calm | decode | small\n");
+    std::printf(
+        "usage: attention_check shapes | forward SHAPE | backward SHAPE | options COUNT SEED [SECONDS] | repeat COUNT | batch | calm | decode | small\n");
     return 2;
   }
   static const char* types[] = {"f32", "bf16", "f16"};
-  for (int t = 0; t < 3; ++t) say("largest share of the bound, %s: forward %.2f, backward %.2f\n", types[t], worst[t][0].load(), worst[t][1].load());
+  for (int t = 0; t < 3; ++t)
+    say("largest share of the bound, %s: forward %.2f, backward %.2f\n", types[t], worst[t][0].load(),
+        worst[t][1].load());
   say("%s: %d checks, %d failures\n", what.c_str(), checks.load(), failures.load());
   return failures > 0;
 }

@@ -8,7 +8,7 @@ struct Plain {
   const float* scale;
   int B, H, Hkv, Tq, Tk, D, type, causal, behind, generic;
   int forward_shape, dq_shape, dkv_shape;  // places in hopper/shapes.h; -1: the plan's choice
-  const float *bias, *slopes;  // (Tq, Tk) for all, (H), or null
+  const float *bias, *slopes;              // (Tq, Tk) for all, (H), or null
   float cap, drop;
 };
 
@@ -32,8 +32,10 @@ Call call_of(const Plain& p) {
   c.options.slopes = p.slopes;
   c.options.cap = p.cap;
   c.options.dropout_threshold = static_cast<uint32_t>(p.drop * 65536);
-  c.q = dense(p.q, type, p.H, p.Tq, p.D), c.o = dense(p.o, type, p.H, p.Tq, p.D), c.d_o = dense(p.d_o, type, p.H, p.Tq, p.D);
-  c.dq = dense(p.dq, type, p.H, p.Tq, p.D), c.k = dense(p.k, type, p.Hkv, p.Tk, p.D), c.v = dense(p.v, type, p.Hkv, p.Tk, p.D);
+  c.q = dense(p.q, type, p.H, p.Tq, p.D), c.o = dense(p.o, type, p.H, p.Tq, p.D),
+  c.d_o = dense(p.d_o, type, p.H, p.Tq, p.D);
+  c.dq = dense(p.dq, type, p.H, p.Tq, p.D), c.k = dense(p.k, type, p.Hkv, p.Tk, p.D),
+  c.v = dense(p.v, type, p.Hkv, p.Tk, p.D);
   c.dk = dense(p.dk, type, p.Hkv, p.Tk, p.D), c.dv = dense(p.dv, type, p.Hkv, p.Tk, p.D);
   c.lse = {p.lse, Element::f32, {static_cast<int64_t>(p.H) * p.Tq, p.Tq, 1, 0}};
   return c;
@@ -47,8 +49,11 @@ extern "C" long long mh_plain_workspace(const Plain* p) {
   return a > b ? a : b;
 }
 extern "C" int mh_plain_forward(const Plain* p) {
-  if (p->forward_shape >= 0) return forward_hopper(call_of(*p), p->forward_shape, static_cast<uint16_t*>(p->workspace), static_cast<cudaStream_t>(p->stream));
-  return attention_forward(call_of(*p), p->workspace, static_cast<cudaStream_t>(p->stream), p->generic ? Route::generic : Route::best);
+  if (p->forward_shape >= 0)
+    return forward_hopper(call_of(*p), p->forward_shape, static_cast<uint16_t*>(p->workspace),
+                          static_cast<cudaStream_t>(p->stream));
+  return attention_forward(call_of(*p), p->workspace, static_cast<cudaStream_t>(p->stream),
+                           p->generic ? Route::generic : Route::best);
 }
 extern "C" int mh_plain_backward(const Plain* p) {
   if (p->dq_shape >= 0) {
@@ -60,9 +65,12 @@ extern "C" int mh_plain_backward(const Plain* p) {
     rows.lse2 = at, rows.delta = at + count, rows.tau = at + 2 * count;
     const auto stream = static_cast<cudaStream_t>(p->stream);
     const cudaError_t error = backward_rows(c, rows, stream);
-    return error != cudaSuccess ? error : backward_hopper(c, p->dq_shape, p->dkv_shape, rows, reinterpret_cast<uint16_t*>(at + 3 * count), stream);
+    return error != cudaSuccess ? error
+                                : backward_hopper(c, p->dq_shape, p->dkv_shape, rows,
+                                                  reinterpret_cast<uint16_t*>(at + 3 * count), stream);
   }
-  return attention_backward(call_of(*p), p->workspace, static_cast<cudaStream_t>(p->stream), p->generic ? Route::generic : Route::best);
+  return attention_backward(call_of(*p), p->workspace, static_cast<cudaStream_t>(p->stream),
+                            p->generic ? Route::generic : Route::best);
 }
 
 // Which configurations of a kernel (0: forward, 1: dQ, 2: dK and dV) take heads of D of this type, masked or not.

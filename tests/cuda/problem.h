@@ -79,13 +79,13 @@ inline void keep_freed_memory() {
 struct Setup {
   Element type = Element::bf16;
   int B = 1, H = 2, Hkv = 1, Tq = 64, Tk = 64, Dk = 64, Dv = 64;
-  bool rows_first = false;   // (B, T, H, D) in memory
+  bool rows_first = false;  // (B, T, H, D) in memory
   bool packed = false, lengths = false;
   int behind = kFar, ahead = kFar, prefix = -1;
-  bool top_left = false;     // position 0 in place of Tk - Tq
+  bool top_left = false;  // position 0 in place of Tk - Tq
   bool documents = false, keep = false, sink = false, relative = false, slopes = false;
   bool paged = false, quantized = false;  // keys of a cache: forward alone
-  int bias = 0;              // bits: which of B, H, Tq are broadcast; 8: no broadcast; 0: none
+  int bias = 0;                           // bits: which of B, H, Tq are broadcast; 8: no broadcast; 0: none
   float cap = 0, drop = 0, loud = 1;
   Likeness likeness = Likeness::dot;
   bool garbage = false, d_lse = false;
@@ -237,7 +237,10 @@ inline void Problem::make_options() {
     return take<float>(n, &x);
   };
   o.likeness = s.likeness;
-  o.scale = s.likeness == Likeness::cosine ? floats(s.H, 0.5f, 4.f) : floats(s.H, 0.f, (s.likeness == Likeness::euclidean ? 0.3f : 1.f) / std::sqrt(static_cast<float>(s.Dk)));
+  o.scale =
+      s.likeness == Likeness::cosine
+          ? floats(s.H, 0.5f, 4.f)
+          : floats(s.H, 0.f, (s.likeness == Likeness::euclidean ? 0.3f : 1.f) / std::sqrt(static_cast<float>(s.Dk)));
   o.cap = s.cap;
   o.behind = s.behind;
   o.ahead = s.ahead;
@@ -253,7 +256,8 @@ inline void Problem::make_options() {
     std::vector<uint8_t> where(static_cast<int64_t>(s.B) * s.Tq * s.Tk);
     for (uint8_t& x : where) x = random_() % 3 != 0;
     for (int j = 0; j < s.Tk; ++j) where[j] = 0;  // row 0 of sequence 0 keeps nothing
-    o.dense[0] = {{take<uint8_t>(where.size(), &where), Element::u8, {static_cast<int64_t>(s.Tq) * s.Tk, 0, s.Tk, 1}}, true};
+    o.dense[0] = {{take<uint8_t>(where.size(), &where), Element::u8, {static_cast<int64_t>(s.Tq) * s.Tk, 0, s.Tk, 1}},
+                  true};
     o.dense_count = 1;
   }
   if (s.relative) {
@@ -290,7 +294,8 @@ inline void Problem::make_options() {
   o.dropout_seed = 0x123456789ABCDEFull;
 }
 
-// NaN where nobody may look: rows and keys past a sequence's end, and one key and value that a causal mask hides from most.
+// NaN where nobody may look: rows and keys past a sequence's end, and one key and value that a causal mask hides from
+// most.
 inline void Problem::spoil() {
   const Setup& s = setup;
   for (int b = 0; b < s.B && !s.packed; ++b) {
@@ -340,7 +345,8 @@ inline void Problem::build() {
 }
 
 inline std::vector<double> Problem::read(const Array& a, bool of_keys, int width) const {
-  const int heads = of_keys ? setup.Hkv : setup.H, rows = of_keys ? k_rows_ : q_rows_, T = of_keys ? setup.Tk : setup.Tq;
+  const int heads = of_keys ? setup.Hkv : setup.H, rows = of_keys ? k_rows_ : q_rows_,
+            T = of_keys ? setup.Tk : setup.Tq;
   const int64_t n = static_cast<int64_t>(entries()) * heads * rows * width, size = element_bytes();
   std::vector<uint8_t> bytes(n * size);
   must(cudaMemcpy(bytes.data(), a.data, bytes.size(), cudaMemcpyDeviceToHost), "read");
@@ -350,7 +356,8 @@ inline std::vector<double> Problem::read(const Array& a, bool of_keys, int width
       for (int i = 0; i < (of_keys ? spans[b].k_len : spans[b].q_len); ++i)
         for (int d = 0; d < width; ++d) {
           const int64_t at = a.at(spans[b].batch, h, (of_keys ? spans[b].k_begin : spans[b].q_begin) + i, d);
-          out[((static_cast<int64_t>(b) * heads + h) * T + i) * width + d] = unput(&bytes[at * size], static_cast<int>(size));
+          out[((static_cast<int64_t>(b) * heads + h) * T + i) * width + d] =
+              unput(&bytes[at * size], static_cast<int>(size));
         }
   return out;
 }
@@ -369,7 +376,8 @@ inline void Problem::make_cache() {
   for (Array* a : {&call.k, &call.v}) {
     const int width = a == &call.k ? s.Dk : s.Dv;
     const int64_t n = static_cast<int64_t>(count) * s.Hkv * rows;
-    a->stride[0] = static_cast<int64_t>(s.Hkv) * rows * width, a->stride[1] = static_cast<int64_t>(rows) * width, a->stride[2] = width;
+    a->stride[0] = static_cast<int64_t>(s.Hkv) * rows * width, a->stride[1] = static_cast<int64_t>(rows) * width,
+    a->stride[2] = width;
     if (!s.quantized) {
       a->data = take<uint8_t>(n * width * element_bytes());
       fill(a->data, n * width);
@@ -394,8 +402,10 @@ template <class Real>
 std::map<std::string, std::vector<double>> Problem::outputs(int draw) {
   const Setup& s = setup;
   const Options& o = call.options;
-  const int64_t rows = static_cast<int64_t>(s.B) * s.H * s.Tq, pairs = rows * s.Tk, keys = static_cast<int64_t>(s.B) * s.Hkv * s.Tk;
-  const int64_t biases = call.dbias ? o.bias_size[0] * o.bias_size[1] * o.bias_size[2] * o.bias_size[3] : 0, far = call.drelative ? s.H * o.relative_count : 0;
+  const int64_t rows = static_cast<int64_t>(s.B) * s.H * s.Tq, pairs = rows * s.Tk,
+                keys = static_cast<int64_t>(s.B) * s.Hkv * s.Tk;
+  const int64_t biases = call.dbias ? o.bias_size[0] * o.bias_size[1] * o.bias_size[2] * o.bias_size[3] : 0,
+                far = call.drelative ? s.H * o.relative_count : 0;
   const size_t before = taken_.size();
   reference::Pairs<Real> r{};
   r.type = s.type;
@@ -410,11 +420,17 @@ std::map<std::string, std::vector<double>> Problem::outputs(int draw) {
   };
   std::vector<Named> named = {{"o", &r.o, rows * s.Dv}, {"lse", &r.lse, rows}};
   if (!forward_only())
-    named.insert(named.end(), {{"dq", &r.dq, rows * s.Dk}, {"dk", &r.dk, keys * s.Dk}, {"dv", &r.dv, keys * s.Dv}, {"dsink", &r.dsink, s.H},
-                               {"dscale", &r.dscale, s.H}, {"dbias", &r.dbias, biases}, {"drelative", &r.drelative, far}});
+    named.insert(named.end(), {{"dq", &r.dq, rows * s.Dk},
+                               {"dk", &r.dk, keys * s.Dk},
+                               {"dv", &r.dv, keys * s.Dv},
+                               {"dsink", &r.dsink, s.H},
+                               {"dscale", &r.dscale, s.H},
+                               {"dbias", &r.dbias, biases},
+                               {"drelative", &r.drelative, far}});
   for (const Named& each : named) *each.data = take<Real>(each.count);
   auto go = [&](auto kernel, int64_t n) {
-    if (n > 0) must(launch(kernel, Grid{dim3(static_cast<unsigned>((n + 127) / 128)), 128}, nullptr, call, r), "the reference");
+    if (n > 0)
+      must(launch(kernel, Grid{dim3(static_cast<unsigned>((n + 127) / 128)), 128}, nullptr, call, r), "the reference");
   };
   go(reference::scores<Real>, pairs);
   go(reference::rows<Real>, rows);
@@ -436,9 +452,9 @@ std::map<std::string, std::vector<double>> Problem::outputs(int draw) {
   return out;
 }
 
-// The answer, and what the plain algorithm errs by: the most of one run, and for gradients and few rows, where one run is luck,
-// no less than the standard deviation over several. Of sums over the whole call (dsink and its like) and of fewer than 100 numbers it
-// is the most of all runs.
+// The answer, and what the plain algorithm errs by: the most of one run, and for gradients and few rows, where one run
+// is luck, no less than the standard deviation over several. Of sums over the whole call (dsink and its like) and of
+// fewer than 100 numbers it is the most of all runs.
 inline void Problem::solve() {
   constexpr int kDraws = 8;
   constexpr double kUnderflow = 0x1p-126 * 256;
@@ -446,7 +462,9 @@ inline void Problem::solve() {
   auto rough = outputs<float>(0);
   std::map<std::string, std::vector<double>> squares;
   std::map<std::string, double> most_of_runs;
-  auto error = [](double got, double want) { return std::isfinite(want) && std::isfinite(got) ? std::abs(got - want) : 0; };
+  auto error = [](double got, double want) {
+    return std::isfinite(want) && std::isfinite(got) ? std::abs(got - want) : 0;
+  };
   for (int draw = 1; draw <= kDraws; ++draw)
     for (const auto& [name, numbers] : outputs<float>(draw)) {
       std::vector<double>& sums = squares[name];
@@ -458,7 +476,8 @@ inline void Problem::solve() {
       }
     }
   for (const auto& [name, values] : wanted) {
-    const bool forward = name == "o" || name == "lse", single = name != "o" && name != "dq" && name != "dk" && name != "dv";
+    const bool forward = name == "o" || name == "lse",
+               single = name != "o" && name != "dq" && name != "dk" && name != "dv";
     double most = 0, deviation = 0, largest = 0;
     for (size_t n = 0; n < values.size(); ++n) {
       uint8_t bytes[4];

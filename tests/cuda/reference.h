@@ -1,5 +1,6 @@
-// Attention on the device in double and by the plain algorithm, pair by pair with S, P and dS in memory: what attention_check compares the kernels with.
-// Only the meaning of a pair (pairs.h, which tests/kernels checks on the CPU) is shared with them.
+// Attention on the device in double and by the plain algorithm, pair by pair with S, P and dS in memory: what
+// attention_check compares the kernels with. Only the meaning of a pair (pairs.h, which tests/kernels checks on the
+// CPU) is shared with them.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,16 +10,16 @@
 
 namespace mh::kernels::cuda::reference {
 
-// One run: in double it is the answer. In float it is the plain three-step algorithm, whose errors set the bounds: draw 0 rounds S,
-// P, dP, dS and o to the type of q; later draws put noise of one rounding's standard deviation in place of each.
-// (B, H, Tq, Tk) each; dropped pairs have kept = 0.
+// One run: in double it is the answer. In float it is the plain three-step algorithm, whose errors set the bounds: draw
+// 0 rounds S, P, dP, dS and o to the type of q; later draws put noise of one rounding's standard deviation in place of
+// each. (B, H, Tq, Tk) each; dropped pairs have kept = 0.
 template <class Real>
 struct Pairs {
   Real *s, *similarity, *p, *grad, *ds;
   uint8_t* kept;
-  Real *lse, *delta;                        // (B, H, Tq)
-  Real *o, *dq;                             // (B, H, Tq, D)
-  Real *dk, *dv;                            // (B, Hkv, Tk, D)
+  Real *lse, *delta;  // (B, H, Tq)
+  Real *o, *dq;       // (B, H, Tq, D)
+  Real *dk, *dv;      // (B, Hkv, Tk, D)
   Real *dbias, *drelative, *dsink, *dscale;
   Element type;
   int draw;
@@ -54,14 +55,16 @@ __device__ inline double value(const Array& a, int64_t i) { return load_any(a, i
 
 // In float the sum itself errs: each product rounds, and each partial sum by 0.41 units in the mean square.
 template <class Real>
-__device__ Real product(const Pairs<Real>& r, const Array& x, int64_t xi, const Array& y, int64_t yi, int width, int64_t n, int stage, float by = 1) {
+__device__ Real product(const Pairs<Real>& r, const Array& x, int64_t xi, const Array& y, int64_t yi, int width,
+                        int64_t n, int stage, float by = 1) {
   Real sum = 0, squares = 0;
   for (int d = 0; d < width; ++d) {
     const Real term = static_cast<Real>(value(x, xi + d)) * static_cast<Real>(value(y, yi + d) * by);
     sum += term;
     squares += term * term;
   }
-  if (sizeof(Real) == 4 && r.draw > 0) sum += sqrt(squares) * kSingle * (1 + 0.41f * sqrtf(width / 2.f)) * noise(n, stage, r.draw);
+  if (sizeof(Real) == 4 && r.draw > 0)
+    sum += sqrt(squares) * kSingle * (1 + 0.41f * sqrtf(width / 2.f)) * noise(n, stage, r.draw);
   return sum;
 }
 
@@ -81,8 +84,12 @@ __device__ inline bool pair_at(const Call& c, int64_t n, At& at) {
   at.span = span_of(c, at.b);
   return true;
 }
-__device__ inline int64_t q_at(const Array& a, const At& at) { return a.at(at.span.batch, at.h, at.span.q_begin + at.i); }
-__device__ inline int64_t k_at(const Array& a, const At& at) { return a.at(at.span.batch, at.hk, at.span.k_begin + at.j); }
+__device__ inline int64_t q_at(const Array& a, const At& at) {
+  return a.at(at.span.batch, at.h, at.span.q_begin + at.i);
+}
+__device__ inline int64_t k_at(const Array& a, const At& at) {
+  return a.at(at.span.batch, at.hk, at.span.k_begin + at.j);
+}
 // A key or value of a cache: paged, and 8-bit numbers with a factor of their row.
 struct Kept {
   int64_t at;
@@ -187,8 +194,10 @@ __global__ void deltas(const __grid_constant__ Call c, Pairs<Real> r) {
     bool any = false;
     for (int j = 0; j < c.Tk; ++j) any |= r.kept[row * c.Tk + j] != 0;
     // Descending: with one key Δ is dP, and summed alike their errors would cancel.
-    for (int d = c.Dv - 1; any && d >= 0; --d) sum += r.o[row * c.Dv + d] * static_cast<Real>(value(c.d_o, q_at(c.d_o, at) + d));
-    if (c.d_lse) sum -= static_cast<const float*>(c.d_lse.data)[c.d_lse.at(at.span.batch, at.h, at.span.q_begin + at.i)];
+    for (int d = c.Dv - 1; any && d >= 0; --d)
+      sum += r.o[row * c.Dv + d] * static_cast<Real>(value(c.d_o, q_at(c.d_o, at) + d));
+    if (c.d_lse)
+      sum -= static_cast<const float*>(c.d_lse.data)[c.d_lse.at(at.span.batch, at.h, at.span.q_begin + at.i)];
   }
   r.delta[row] = sum;
 }
@@ -199,7 +208,8 @@ __global__ void gradients(const __grid_constant__ Call c, Pairs<Real> r) {
   const int64_t n = thread();
   if (!pair_at(c, n, at) || !r.kept[n]) return;
   const Real factor = dropout_factor(c.options, at.b, at.h, at.i, at.j);
-  const Real through = factor == 0 ? 0 : rounded(r, factor * product(r, c.d_o, q_at(c.d_o, at), c.v, k_at(c.v, at), c.Dv, n, 7), n, 8);
+  const Real through =
+      factor == 0 ? 0 : rounded(r, factor * product(r, c.d_o, q_at(c.d_o, at), c.v, k_at(c.v, at), c.Dv, n, 7), n, 8);
   r.grad[n] = rounded(r, r.p[n] * (through - r.delta[at.row]), n, 9);
   const Real steep = c.options.cap > 0 ? cosh(c.options.scale[at.h] * r.similarity[n] / c.options.cap) : 1;
   r.ds[n] = r.grad[n] / (steep * steep);
@@ -207,10 +217,12 @@ __global__ void gradients(const __grid_constant__ Call c, Pairs<Real> r) {
 
 // d similarity / d x of column d, where x is one side of the pair and y the other.
 template <class Real>
-__device__ Real slope(const Call& c, const Pairs<Real>& r, const Array& x, int64_t xi, const Array& y, int64_t yi, int d, Real similarity) {
+__device__ Real slope(const Call& c, const Pairs<Real>& r, const Array& x, int64_t xi, const Array& y, int64_t yi,
+                      int d, Real similarity) {
   if (c.options.likeness == Likeness::euclidean) return 2 * (value(y, yi + d) - value(x, xi + d));
   if (c.options.likeness == Likeness::cosine) {
-    const Real a = unit_length(product(r, x, xi, x, xi, c.Dk, xi, 10)), b = unit_length(product(r, y, yi, y, yi, c.Dk, yi, 11));
+    const Real a = unit_length(product(r, x, xi, x, xi, c.Dk, xi, 10)),
+               b = unit_length(product(r, y, yi, y, yi, c.Dk, yi, 11));
     return a == 0 || b == 0 ? 0 : (value(y, yi + d) / b - similarity * value(x, xi + d) / a) / a;
   }
   return value(y, yi + d);
@@ -226,7 +238,8 @@ __global__ void query_gradients(const __grid_constant__ Call c, Pairs<Real> r) {
   for (int j = 0; j < c.Tk; ++j) {
     pair_at(c, row * c.Tk + j, at);
     const int64_t m = row * c.Tk + j;
-    if (r.kept[m]) sum += r.ds[m] * c.options.scale[at.h] * slope(c, r, c.q, q_at(c.q, at), c.k, k_at(c.k, at), d, r.similarity[m]);
+    if (r.kept[m])
+      sum += r.ds[m] * c.options.scale[at.h] * slope(c, r, c.q, q_at(c.q, at), c.k, k_at(c.k, at), d, r.similarity[m]);
   }
   r.dq[n] = sum;
 }
@@ -244,7 +257,8 @@ __global__ void key_gradients(const __grid_constant__ Call c, Pairs<Real> r) {
       const int64_t m = ((static_cast<int64_t>(b) * c.H + h) * c.Tq + i) * c.Tk + j;
       if (!r.kept[m]) continue;
       pair_at(c, m, at);
-      if (d < c.Dk) dk += r.ds[m] * c.options.scale[h] * slope(c, r, c.k, k_at(c.k, at), c.q, q_at(c.q, at), d, r.similarity[m]);
+      if (d < c.Dk)
+        dk += r.ds[m] * c.options.scale[h] * slope(c, r, c.k, k_at(c.k, at), c.q, q_at(c.q, at), d, r.similarity[m]);
       if (d < c.Dv) dv += dropped_out(c, r, at, m) * static_cast<Real>(value(c.d_o, q_at(c.d_o, at) + d));
     }
   if (d < c.Dk) r.dk[key * c.Dk + d] = dk;
@@ -270,7 +284,8 @@ __global__ void shared_gradients(const __grid_constant__ Call c, Pairs<Real> r) 
     r.dsink[n] = sink;
     r.dscale[n] = tau;
   }
-  if (c.dbias && n < c.options.bias_size[0] * c.options.bias_size[1] * c.options.bias_size[2] * c.options.bias_size[3]) {
+  if (c.dbias &&
+      n < c.options.bias_size[0] * c.options.bias_size[1] * c.options.bias_size[2] * c.options.bias_size[3]) {
     Real sum = 0;
     const int full[4] = {c.B, c.H, c.Tq, c.Tk};
     int low[4], high[4];  // the pairs that read this element

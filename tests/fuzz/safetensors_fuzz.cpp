@@ -1,4 +1,5 @@
-// Any bytes: the safetensors reader refuses them with a sentence, or gives tensors that can be read, written and read again.
+// Any bytes: the safetensors reader refuses them with a sentence, or gives tensors that can be read, written and read
+// again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -56,7 +56,9 @@ TEST_F(ArrayFiles, DamagedIdxIsRefused) {
   EXPECT_NE(refused([&] { idx("PNG"); }).find("not an IDX file"), std::string::npos);
   EXPECT_NE(refused([&] { idx(text({0, 0, 7, 1, 0, 0, 0, 0})); }).find("its type is 0x07"), std::string::npos);
   EXPECT_NE(refused([&] { idx(text({0, 0, 8, 2, 0, 0, 0, 2})); }).find("ends within its header"), std::string::npos);
-  EXPECT_NE(refused([&] { idx(text({0, 0, 8, 1, 0, 0, 0, 2, 1})); }).find("1 bytes of numbers; expected those of [2]"),
+  EXPECT_NE(refused([&] {
+              idx(text({0, 0, 8, 1, 0, 0, 0, 2, 1}));
+            }).find("1 bytes of numbers; expected those of [2]"),
             std::string::npos);
   const std::string huge = text({0, 0, 8, 3}) + std::string(12, '\xFF');
   EXPECT_NE(refused([&] { idx(huge); }).find("0 bytes of numbers"), std::string::npos);
@@ -75,11 +77,15 @@ TEST_F(ArrayFiles, NpyNumbersHaveTheOrderOfTheirHeader) {
 
 TEST_F(ArrayFiles, DamagedNpyIsRefused) {
   const std::string shape = "'fortran_order': False, 'shape': (2,), }";
-  EXPECT_NE(refused([&] { npy("{'descr': '<f4', " + shape, "1234"); }).find("expected those of [2], 4 bytes each"), std::string::npos);
+  EXPECT_NE(refused([&] { npy("{'descr': '<f4', " + shape, "1234"); }).find("expected those of [2], 4 bytes each"),
+            std::string::npos);
   EXPECT_NE(refused([&] { npy("{'descr': '|O', " + shape, ""); }).find("numbers of type '|O'"), std::string::npos);
   EXPECT_NE(refused([&] { npy("{'descr': [('a', '<f4')], " + shape, ""); }).find("holds records"), std::string::npos);
-  EXPECT_NE(refused([&] { npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }", ""); }).find("Fortran"), std::string::npos);
-  EXPECT_NE(refused([&] { npy("{'descr': '<f4', 'fortran_order': False, 'shape': (x,), }", ""); }).find("whole numbers"), std::string::npos);
+  EXPECT_NE(refused([&] { npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }", ""); }).find("Fortran"),
+            std::string::npos);
+  EXPECT_NE(
+      refused([&] { npy("{'descr': '<f4', 'fortran_order': False, 'shape': (x,), }", ""); }).find("whole numbers"),
+      std::string::npos);
   EXPECT_NE(refused([&] { npy("{}", ""); }).find("has no 'fortran_order'"), std::string::npos);
   put_text(folder_ / "b.npy", text({0x93}) + "NUMPY" + text({1, 0, 255, 255, 1, 2}));
   EXPECT_NE(refused([&] { read_npy(folder_ / "b.npy"); }).find("ends within its header"), std::string::npos);

@@ -12,8 +12,8 @@
 #include <random>
 #include <vector>
 
-#include "multihead/kernels/cpu/isa/amx_detect.h"
 #include "multihead/kernels/cpu/dispatch.h"
+#include "multihead/kernels/cpu/isa/amx_detect.h"
 
 // g++ 12 warns of its own intrinsics' undefined vectors.
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -90,7 +90,8 @@ struct alignas(64) TileSet {
 
 TileSet random_tiles(int spread, std::mt19937& random) {
   TileSet set;
-  const std::vector<uint16_t> a = random_halves(512, spread, random), b = random_halves(512, spread, random), c = random_halves(256, spread, random);
+  const std::vector<uint16_t> a = random_halves(512, spread, random), b = random_halves(512, spread, random),
+                              c = random_halves(256, spread, random);
   std::copy(a.begin(), a.end(), set.a);
   std::copy(b.begin(), b.end(), set.b);
   std::transform(c.begin(), c.end(), set.c, widened);

@@ -42,12 +42,15 @@ void compare(const AttentionCase& c, bool decoding) {
       for (int i = 0; i < span.q_len; ++i)
         for (int j = 0; j < wanted.spans[b].k_len; ++j) {
           const bool kept = wanted.keeps(b, h, i, j);
-          ASSERT_EQ(keeps(call.options, mask, b, h, i, j), kept) << c.label() << ", pair " << b << ' ' << h << ' ' << i << ' ' << j;
+          ASSERT_EQ(keeps(call.options, mask, b, h, i, j), kept)
+              << c.label() << ", pair " << b << ' ' << h << ' ' << i << ' ' << j;
           if (!kept) continue;
           const double bias = wanted.bias(b, h, i, j), got = bias_of(call.options, span, b, h, i, j);
           ASSERT_TRUE(bias == got || std::abs(bias - got) <= 1e-6 * (1 + std::abs(bias)))
               << c.label() << ", pair " << b << ' ' << h << ' ' << i << ' ' << j << ": " << got << ", not " << bias;
-          ASSERT_FLOAT_EQ(dropout_factor(call.options, b, h, i, j), static_cast<float>(wanted.dropout_factor(b, h, i, j))) << c.label();
+          ASSERT_FLOAT_EQ(dropout_factor(call.options, b, h, i, j),
+                          static_cast<float>(wanted.dropout_factor(b, h, i, j)))
+              << c.label();
         }
   }
 }

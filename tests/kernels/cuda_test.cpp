@@ -36,7 +36,8 @@ bool kept(const Interval& m, int64_t i, int64_t j) {
 TEST(CudaMask, IntervalKeepsWhatTheRuleKeeps) {
   for (const Interval& m : some_masks())
     for (int i = 0; i < 66; ++i)
-      for (int j = 0; j < 80; ++j) ASSERT_EQ(m.keeps(i, j), kept(m, i, j)) << m.position << ' ' << m.k_len << ' ' << i << ' ' << j;
+      for (int j = 0; j < 80; ++j)
+        ASSERT_EQ(m.keeps(i, j), kept(m, i, j)) << m.position << ' ' << m.k_len << ' ' << i << ' ' << j;
 }
 
 TEST(CudaMask, BlocksHoldEveryKeptPairAndWholeBlocksDropNone) {
@@ -67,15 +68,15 @@ TEST(CudaMask, RowsOutsideTheRangeOfAKeyBlockKeepNoneOfIt) {
     for (int j0 = 0; j0 < 80; j0 += 16) {
       const int first = m.first_row(j0), end = m.end_row(j0 + 16, 66);
       for (int i = 0; i < 66; ++i)
-        for (int j = j0; j < j0 + 16; ++j)
-          ASSERT_TRUE(!kept(m, i, j) || (i >= first && i < end)) << i << ' ' << j;
+        for (int j = j0; j < j0 + 16; ++j) ASSERT_TRUE(!kept(m, i, j) || (i >= first && i < end)) << i << ' ' << j;
     }
 }
 
 TEST(CudaMask, AKeyIsKeptByTheRowsOfItsRangeAndNoOthers) {
   for (const Interval& m : some_masks())
     for (int j = 0; j < m.k_len; ++j)
-      for (int i = 0; i < 66; ++i) ASSERT_EQ(kept(m, i, j), i >= m.first_row(j) && i < m.end_row(j + 1, kFar)) << i << ' ' << j;
+      for (int i = 0; i < 66; ++i)
+        ASSERT_EQ(kept(m, i, j), i >= m.first_row(j) && i < m.end_row(j + 1, kFar)) << i << ' ' << j;
 }
 
 TEST(CudaTiles, FactsOfATileNameItsRowsBlocksAndPlaces) {
@@ -92,7 +93,7 @@ TEST(CudaTiles, FactsOfATileNameItsRowsBlocksAndPlaces) {
   EXPECT_EQ(facts.row, 128);
   EXPECT_EQ(facts.rows, 300);
   EXPECT_EQ(facts.first, 0);
-  EXPECT_EQ(facts.last, 8);  // row 255 sits at 455: keys to 455, blocks of 64
+  EXPECT_EQ(facts.last, 8);           // row 255 sits at 455: keys to 455, blocks of 64
   EXPECT_EQ(facts.whole_last[0], 5);  // row 128 keeps keys to 328
   EXPECT_EQ(facts.whole_last[1], 6);  // row 192 keeps keys to 392
   EXPECT_EQ(facts.at, 3 * 2000 + 40 * 16);

@@ -236,8 +236,7 @@ TEST(Gemm, FusedTailHoldsTheAccuracyRule) {
   for (DType type : kTypes) {
     for (DType result : kTypes) {
       for (Activation activation : {Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh,
-                                    Activation::silu, Activation::sigmoid, Activation::tanh,
-                                    Activation::quick_gelu}) {
+                                    Activation::silu, Activation::sigmoid, Activation::tanh, Activation::quick_gelu}) {
         Product p = make(80, 61, 90, type);
         p.result = result;
         p.activation = activation;

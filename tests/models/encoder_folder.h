@@ -15,8 +15,8 @@ namespace mh::test {
 
 // Of 19 words, with [CLS] and [SEP] around them: the vocabulary of the tiny BERTs.
 inline std::string tiny_tokenizer() {
-  const char* words[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a",    "cat",  "dog", "the", "sat",
-                         "on",    "mat",   "who",   "sings", "ada",    "rome", "in",   ".",   "?"};
+  const char* words[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a",    "cat", "dog", "the", "sat",
+                         "on",    "mat",   "who",   "sings", "ada",    "rome", "in",  ".",   "?"};
   std::string vocabulary, added;
   for (size_t id = 0; id < std::size(words); ++id) {
     const std::string comma = id > 0 ? "," : "", name = "\"" + std::string(words[id]) + "\"";
@@ -33,7 +33,8 @@ inline std::string tiny_tokenizer() {
          R"({"SpecialToken":{"id":"[SEP]","type_id":1}}],"special_tokens":{"[CLS]":{"id":"[CLS]","ids":[2],"tokens":["[CLS]"]},)"
          R"("[SEP]":{"id":"[SEP]","ids":[3],"tokens":["[SEP]"]}}},"decoder":{"type":"WordPiece","prefix":"##","cleanup":true},)"
          R"("model":{"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##","max_input_chars_per_word":100,)"
-         R"("vocab":{)" + vocabulary + "}}}";
+         R"("vocab":{)" +
+         vocabulary + "}}}";
 }
 
 // tests/models/golden/families/NAME, and the tokenizer.

@@ -131,7 +131,9 @@ TEST(RowsRefusals, NoGradientThroughTopK) {
   const Tensor x = parameter(randn(Shape{2, 5}, 1));
   Tape tape;
   const Tensor loss = sum(top_k(x, 2).values);
-  EXPECT_EQ(refusal([&] { tape.backward(loss); }), "top_k: has no derivative, and a gradient was asked for through it; expected its inputs or its result detached");
+  EXPECT_EQ(
+      refusal([&] { tape.backward(loss); }),
+      "top_k: has no derivative, and a gradient was asked for through it; expected its inputs or its result detached");
 }
 
 }  // namespace

@@ -314,8 +314,8 @@ void add_attention_without_gradients(std::vector<WalkedOp>& ops) {
 
 std::vector<WalkedOp> walked_ops() {
   std::vector<WalkedOp> ops;
-  for (const auto add_some : {add_elementwise, add_shapes, add_rows, add_products, add_recurrent, add_updates, add_attention,
-                              add_attention_without_gradients})
+  for (const auto add_some : {add_elementwise, add_shapes, add_rows, add_products, add_recurrent, add_updates,
+                              add_attention, add_attention_without_gradients})
     add_some(ops);
   return ops;
 }

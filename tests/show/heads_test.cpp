@@ -1,4 +1,5 @@
-// What a head is worth: taking it out is zeroing its columns of the output projection; gradients are those of differences.
+// What a head is worth: taking it out is zeroing its columns of the output projection; gradients are those of
+// differences.
 #include "multihead/show/heads.h"
 
 #include <gtest/gtest.h>
@@ -90,7 +91,8 @@ TEST(Heads, GradientsAreThoseOfFiniteDifferencesOfEverySentence) {
 
 TEST(Heads, BatchesChangeNothing) {
   const Transformer model = test::tiny_model(30);
-  const HeadReport one = head_importance(model, some_pairs()), many = head_importance(model, some_pairs(), {.tokens_per_batch = 1});
+  const HeadReport one = head_importance(model, some_pairs()),
+                   many = head_importance(model, some_pairs(), {.tokens_per_batch = 1});
   EXPECT_NEAR(one.loss, many.loss, 1e-6);
   for (size_t n = 0; n < one.heads.size(); ++n) {
     EXPECT_EQ(one.heads[n].head, many.heads[n].head);
@@ -101,7 +103,8 @@ TEST(Heads, BatchesChangeNothing) {
 }
 
 // Runs one call of attention of 2 sequences through the observer.
-Tensor ablated(Ablation how, bool causal_mask, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& starts) {
+Tensor ablated(Ablation how, bool causal_mask, const Tensor& q, const Tensor& k, const Tensor& v,
+               const Tensor& starts) {
   AttentionOptions options{.mask = causal_mask ? causal() : Mask()};
   options.packed = Packed{starts, starts};
   AttendedCall call{.call = {q, k, v, attention(q, k, v, options)}, .options = options};

@@ -31,8 +31,10 @@ PageLayer layer_of(const Tensor& weights) {
 
 Page page_of_tokens(const std::vector<std::string>& tokens) {
   const auto n = static_cast<int64_t>(tokens.size());
-  Page page{.title = "t", .subtitle = "", .texts = {{"text", tokens, std::vector<int64_t>(tokens.size(), -1)}}, .groups = {}};
-  page.groups.push_back({.name = "Encoder", .layers = {layer_of(some_weights(2, n, n)), layer_of(some_weights(2, n, n))}});
+  Page page{
+      .title = "t", .subtitle = "", .texts = {{"text", tokens, std::vector<int64_t>(tokens.size(), -1)}}, .groups = {}};
+  page.groups.push_back(
+      {.name = "Encoder", .layers = {layer_of(some_weights(2, n, n)), layer_of(some_weights(2, n, n))}});
   return page;
 }
 
@@ -100,7 +102,8 @@ TEST(PackedLayer, Base64IsThatOfTheStandard) {
   for (size_t n = 1; n < 6; ++n) {
     const std::string text = detail::deflated_base64(std::vector<unsigned char>(n, 'x'));
     EXPECT_EQ(text.size() % 4, 0u);
-    EXPECT_EQ(text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="), std::string::npos);
+    EXPECT_EQ(text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="),
+              std::string::npos);
   }
 }
 
@@ -132,11 +135,13 @@ TEST(Page, PolicyForbidsEveryRequest) {
   const std::string html = page_html(page_of_tokens({"a", "b"}));
   EXPECT_NE(html.find("Content-Security-Policy\" content=\"default-src 'none'"), std::string::npos);
   for (const char* address : {"http:", "https:", "//cdn", "url(", "import "})
-    EXPECT_EQ(count(html, address), address == std::string("http:") ? count(html, "http://www.w3.org/2000/svg") : 0u) << address;
+    EXPECT_EQ(count(html, address), address == std::string("http:") ? count(html, "http://www.w3.org/2000/svg") : 0u)
+        << address;
 }
 
 TEST(Page, LongTextsKeepTheChosenHeadsWhole) {
-  const auto data = data_of(page_html(page_of_tokens({"a", "b", "c"}), {.most_weights = 10, .chosen = chosen_heads("1.2,2.*")}));
+  const auto data =
+      data_of(page_html(page_of_tokens({"a", "b", "c"}), {.most_weights = 10, .chosen = chosen_heads("1.2,2.*")}));
   const auto whole = [&](int l, int h) { return data["groups"][0]["layers"][l][h]["whole"].get<bool>(); };
   EXPECT_FALSE(whole(0, 0));
   EXPECT_TRUE(whole(0, 1) && whole(1, 0) && whole(1, 1));
@@ -147,7 +152,8 @@ TEST(Page, WhatCannotBeShownIsRefusedInOneSentence) {
   EXPECT_TRUE(refusal_of([] { page_html(page_of_tokens({})); }).says("0 tokens"));
   EXPECT_TRUE(refusal_of([] { page_html(page_of_tokens({"a"}), {.chosen = chosen_heads("3.1")}); }).says("layer 3"));
   EXPECT_TRUE(refusal_of([] { page_html(page_of_tokens({"a"}), {.chosen = chosen_heads("1.3")}); }).says("head 1.3"));
-  for (const char* wrong : {"", "1", "1.", ".1", "0.1", "1.0", "1.2,", "a.b", "1.2;3", "-1.2", "99999999999999999999.1"})
+  for (const char* wrong :
+       {"", "1", "1.", ".1", "0.1", "1.0", "1.2,", "a.b", "1.2;3", "-1.2", "99999999999999999999.1"})
     EXPECT_TRUE(refusal_of([&] { chosen_heads(wrong); }).says("is not a list of LAYER.HEAD")) << wrong;
   Page page = page_of_tokens({"a", "b"});
   page.groups[0].layers[0] = layer_of(some_weights(2, 2, 3));

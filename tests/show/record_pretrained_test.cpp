@@ -13,9 +13,7 @@ namespace {
 
 using test::GoldenFolder;
 
-std::string folder_of(const std::string& name) {
-  return std::string(MH_TEST_DATA) + "/models/golden/families/" + name;
-}
+std::string folder_of(const std::string& name) { return std::string(MH_TEST_DATA) + "/models/golden/families/" + name; }
 
 // As many tokens as the models have.
 Tokenizer small_tokenizer() {
@@ -23,7 +21,8 @@ Tokenizer small_tokenizer() {
   for (int id = 8; id < 64; ++id) words += fmt::format(R"(,"w{}":{})", id, id);
   return Tokenizer::parse(R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":null,
     "pre_tokenizer":{"type":"Whitespace"},"post_processor":null,"decoder":null,
-    "model":{"type":"WordLevel","vocab":)" + words + R"(},"unk_token":"<u>"}})",
+    "model":{"type":"WordLevel","vocab":)" +
+                              words + R"(},"unk_token":"<u>"}})",
                           "small.json");
 }
 
@@ -39,8 +38,8 @@ TEST(RecordPretrained, WeightsAreTheModelsOwnInEveryFamily) {
     const Recording recording = record(model, tokenizer, "the dog sees it");
     EXPECT_EQ(recording.texts[0].tokens, (std::vector<std::string>{"the", "dog", "sees", "it"}));
     EXPECT_EQ(recording.texts[0].words, (std::vector<int64_t>{0, 1, 2, 3}));
-    const ModelOutputs outputs = model.forward(
-        {.tokens = token_batch({tokenizer.encode_input("the dog sees it").ids}), .attentions = true});
+    const ModelOutputs outputs =
+        model.forward({.tokens = token_batch({tokenizer.encode_input("the dog sees it").ids}), .attentions = true});
     const std::vector<Tensor>& own = outputs.layers.at("attentions");
     ASSERT_EQ(recording.layers.size(), own.size());
     for (size_t n = 0; n < own.size(); ++n) {

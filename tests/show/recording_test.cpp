@@ -161,8 +161,7 @@ TEST_P(RecordedDecoder, WeightsAreTheReferencesWithEveryBias) {
     const Tensor wanted = reference::attention_weights(layer.call.q, layer.call.k, layer.options).select(0, 0);
     for (int64_t h = 0; h < layer.heads(); ++h)
       for (int64_t i = 0; i < layer.queries(); ++i)
-        for (int64_t j = 0; j < layer.keys(); ++j)
-          EXPECT_NEAR(weights.item({h, i, j}), wanted.item({h, i, j}), 1e-5);
+        for (int64_t j = 0; j < layer.keys(); ++j) EXPECT_NEAR(weights.item({h, i, j}), wanted.item({h, i, j}), 1e-5);
   }
 }
 INSTANTIATE_TEST_SUITE_P(Positions, RecordedDecoder,

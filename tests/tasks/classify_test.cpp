@@ -7,8 +7,8 @@
 #include <cmath>
 #include <set>
 
-#include "multihead/tasks/verbs/classifier.h"
 #include "multihead/tasks/task_type.h"
+#include "multihead/tasks/verbs/classifier.h"
 #include "tests/harness/refusal.h"
 #include "tests/harness/temporary_folder.h"
 
@@ -18,7 +18,8 @@ namespace {
 class Classifying : public testing::Test {
  protected:
   Classifying() {
-    put_text(folder_ / "train.tsv", "good film\tpos\nbad film\tneg\na good one\tpos\nso bad\tneg\nfine and good\tpos\n");
+    put_text(folder_ / "train.tsv",
+             "good film\tpos\nbad film\tneg\na good one\tpos\nso bad\tneg\nfine and good\tpos\n");
     put_text(folder_ / "valid.tsv", "good\tpos\nbad bad\tneg\nfine film\tpos\n");
     setup_.task.kind = TaskKind::classify;
     setup_.model = {.vocabulary = 0,
@@ -169,8 +170,9 @@ TEST_F(Classifying, BadDataGetOneSentenceWithFileAndLine) {
   put_text(folder_ / "bad.tsv", "good\tpos\n\nfine\tgreat\n");
   TaskSetup other = setup_;
   other.data.valid = folder_ / "bad.tsv";
-  EXPECT_EQ(refused(other), (folder_ / "bad.tsv") +
-                                ":3: the label 'great' does not occur in the training data; expected one of its 2: 'neg', 'pos'");
+  EXPECT_EQ(refused(other),
+            (folder_ / "bad.tsv") +
+                ":3: the label 'great' does not occur in the training data; expected one of its 2: 'neg', 'pos'");
   put_text(folder_ / "bad.tsv", "good\tpos\nfine\tpos\n");
   other = setup_;
   other.data.train = folder_ / "bad.tsv";
@@ -178,9 +180,9 @@ TEST_F(Classifying, BadDataGetOneSentenceWithFileAndLine) {
   put_text(folder_ / "bad.tsv", "");
   EXPECT_THAT(refused(other), testing::HasSubstr("bad.tsv: empty; expected texts with labels"));
   put_text(folder_ / "bad.tsv", " \tpos\ngood\t\n");
-  EXPECT_THAT(refused(other), testing::AllOf(testing::HasSubstr("no text with a label is left"),
-                                             testing::HasSubstr("(line 1): an empty text"),
-                                             testing::HasSubstr("(line 2): no label")));
+  EXPECT_THAT(refused(other),
+              testing::AllOf(testing::HasSubstr("no text with a label is left"),
+                             testing::HasSubstr("(line 1): an empty text"), testing::HasSubstr("(line 2): no label")));
 }
 
 TEST_F(Classifying, AnotherFolderIsRefused) {

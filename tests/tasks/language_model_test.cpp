@@ -84,8 +84,7 @@ TEST_F(LanguageModels, PerplexityIsThatOfTheFormula) {
   LanguageModelFolder m = saved(setup_, "model");
   for (const bool packed : {true, false}) {
     const double nats = nats_by_definition(m, {"a cat sat on the mat", "the  dog"}, packed);
-    const TextScores scores =
-        score_text(m, folder_ / "valid.txt", {.packed = packed, .tokens_per_batch = 20});
+    const TextScores scores = score_text(m, folder_ / "valid.txt", {.packed = packed, .tokens_per_batch = 20});
     EXPECT_NEAR(scores.nats, nats, 1e-5 * nats);  // a hundred roundings of f32
     EXPECT_EQ(scores.tokens, static_cast<int64_t>(m.tokenizer.encode("a cat sat on the mat").size() +
                                                   m.tokenizer.encode("the  dog").size() + 2));
@@ -108,8 +107,7 @@ TEST_F(LanguageModels, AValidationIsTheScoreOfItsText) {
     LanguageModelFolder m = saved(setup_, packed ? "packed" : "lines");
     LanguageModelTask task(setup_);
     task.make_model(std::make_shared<ParamStore>(ParamStoreOptions{.seed = 5}));
-    const TextScores scores =
-        score_text(m, folder_ / "valid.txt", {.packed = packed, .tokens_per_batch = 20});
+    const TextScores scores = score_text(m, folder_ / "valid.txt", {.packed = packed, .tokens_per_batch = 20});
     const Verdict verdict = task.validate({});
     EXPECT_EQ(verdict.metrics, scores.metrics());
     EXPECT_EQ(verdict.samples.size(), 2U);
@@ -134,8 +132,7 @@ TEST_F(LanguageModels, BatchesHoldEveryTokenOnceAndTheLossIsTheMeanOverThem) {
     at = task.after(at);
   }
   EXPECT_EQ(tokens, task.facts().tokens);
-  const double wanted =
-      nats_by_definition(m, {"the cat sat", "on a mat", "the dog sat too", "and so on"}, true);
+  const double wanted = nats_by_definition(m, {"the cat sat", "on a mat", "the dog sat too", "and so on"}, true);
   EXPECT_NEAR(nats, wanted, 1e-5 * wanted);
 }
 

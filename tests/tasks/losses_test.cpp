@@ -16,7 +16,8 @@ namespace {
 Tensor random_table(int64_t rows, int64_t columns, uint64_t seed, double low, double high) {
   Random random(seed);
   const Tensor out = empty({rows, columns});
-  for (int64_t n = 0; n < out.count(); ++n) out.data<float>()[n] = static_cast<float>(low + (high - low) * random.uniform());
+  for (int64_t n = 0; n < out.count(); ++n)
+    out.data<float>()[n] = static_cast<float>(low + (high - low) * random.uniform());
   return out;
 }
 
@@ -43,7 +44,8 @@ TEST(SoftCrossEntropy, ValueAndGradientAreThoseOfTheFormula) {
 TEST(SoftCrossEntropy, OfOneClassARowIsTheCrossEntropy) {
   const Tensor logits = random_table(2, 3, 3, -2, 2), t = zeros({2, 3});
   t.data<float>()[1] = t.data<float>()[3] = 0.5F;
-  EXPECT_NEAR(soft_cross_entropy(logits, t).item({}), cross_entropy(logits, tensor<int32_t>({1, 0}, {2})).loss.item({}), 1e-6);
+  EXPECT_NEAR(soft_cross_entropy(logits, t).item({}), cross_entropy(logits, tensor<int32_t>({1, 0}, {2})).loss.item({}),
+              1e-6);
   EXPECT_TRUE(refusal_of([&] { soft_cross_entropy(logits, zeros({3, 2})); }).says("[2, 3] and [3, 2]"));
 }
 

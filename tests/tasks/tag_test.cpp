@@ -20,7 +20,8 @@ using Strings = std::vector<std::string>;
 class TaggingSentences : public testing::Test {
  protected:
   TaggingSentences() {
-    put_text(folder_ / "train.conll", "Ada B-PER\nLovelace I-PER\nlives O\n\nin O\nYork B-LOC\n\nAda B-PER\nin O\nYork B-LOC\n. O\n");
+    put_text(folder_ / "train.conll",
+             "Ada B-PER\nLovelace I-PER\nlives O\n\nin O\nYork B-LOC\n\nAda B-PER\nin O\nYork B-LOC\n. O\n");
     put_text(folder_ / "valid.conll", "Ada B-PER\nlives O\nin O\nYork B-LOC\n");
     setup_.task.kind = TaskKind::tag;
     setup_.model = {.vocabulary = 0,
@@ -124,7 +125,8 @@ TEST_F(TaggingSentences, BadDataGetOneSentenceWithFileAndLine) {
     put_text(folder_ / "valid.conll", text);
     return refusal_of([&] { TagTask task(setup_); }).sentence;
   };
-  EXPECT_THAT(refused("Ada B-PER\nin O\nYork B-CITY\n"), testing::HasSubstr("valid.conll:3: the label 'B-CITY' does not occur"));
+  EXPECT_THAT(refused("Ada B-PER\nin O\nYork B-CITY\n"),
+              testing::HasSubstr("valid.conll:3: the label 'B-CITY' does not occur"));
   setup_.data.label = "tag";
   EXPECT_THAT(refused("a O\n"), testing::HasSubstr("data.label is \"tag\"; columns of CoNLL have numbers"));
 }

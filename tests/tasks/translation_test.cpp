@@ -119,7 +119,8 @@ TEST_F(LearnedByHeart, TranslationsAreScoredAgainstTheirOwnReferences) {
 // One word of nine differs: 8 of 9 words, 3 of 5 pairs, 0 of 2 triples (smoothed to 1/4), 0 of 1 quadruple (1/4) match;
 // as long as the references. chrF by its formula over the characters, in Python.
 TEST_F(LearnedByHeart, ScoresAreThoseOfTheFormulas) {
-  const TranslationScores v = judged_by("the cat\tdie Katze\na dog\tein Hund\nthe dog sat\tder Hund lag da\ncat\tKatze\n");
+  const TranslationScores v =
+      judged_by("the cat\tdie Katze\na dog\tein Hund\nthe dog sat\tder Hund lag da\ncat\tKatze\n");
   EXPECT_NEAR(v.bleu, std::pow(100 * 8 / 9.0 * 60 * 25 * 25, 0.25), 1e-6);
   EXPECT_NEAR(v.chrf, 76.05685393704738, 1e-6);
 }

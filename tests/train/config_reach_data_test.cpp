@@ -72,10 +72,8 @@ std::map<std::string, Reach> ConfigReach::data_keys() const {
         .prepare = three_columns}},
       {"data.text",
        {.value = int64_t{3},
-        .expect =
-            [](const Seen& before, const Seen& now) {
-              EXPECT_GT(now.start.data.source_tokens, before.start.data.source_tokens);
-            },
+        .expect = [](const Seen& before,
+                     const Seen& now) { EXPECT_GT(now.start.data.source_tokens, before.start.data.source_tokens); },
         .prepare = labelled()}},
       {"data.label",
        {.value = int64_t{3},
@@ -95,7 +93,8 @@ std::map<std::string, Reach> ConfigReach::data_keys() const {
         .prepare = labelled()}},
       {"data.format",
        {.value = std::string("csv"),
-        .expect = [](const Seen&, const Seen& now) { EXPECT_THAT(now.refusal, testing::HasSubstr("no text with a label")); },
+        .expect = [](const Seen&,
+                     const Seen& now) { EXPECT_THAT(now.refusal, testing::HasSubstr("no text with a label")); },
         .prepare = labelled()}},
       {"data.header",
        {.value = true,

@@ -63,7 +63,8 @@ std::map<std::string, Reach> ConfigReach::model_keys() const {
        {.value = first.train.output,
         .expect = [](const Seen& before, const Seen& now) { EXPECT_LT(now.loss(0), before.loss(0)); }}},
       {"model.kind", {.value = std::string("gru"), .expect = fewer_parameters, .prepare = lstm}},
-      {"model.attention", {.value = std::string("additive"), .expect = more_parameters(4 * 12 * 12 + 12 * 12 + 12), .prepare = lstm}},
+      {"model.attention",
+       {.value = std::string("additive"), .expect = more_parameters(4 * 12 * 12 + 12 * 12 + 12), .prepare = lstm}},
       {"model.hidden",
        {.value = int64_t{14},
         .expect = [](const Seen& before, const Seen& now) { EXPECT_GT(now.start.parameters, before.start.parameters); },
@@ -100,8 +101,8 @@ std::map<std::string, Reach> ConfigReach::text_keys() const {
   return {
       {"tokenizer.kind",
        {.value = std::string("words"),
-        .expect =
-            [](const Seen&, const Seen& now) { EXPECT_EQ(now.start.data.vocabulary, 4 + 8 + 8); }}},  // digits, words
+        .expect = [](const Seen&,
+                     const Seen& now) { EXPECT_EQ(now.start.data.vocabulary, 4 + 8 + 8); }}},  // digits, words
       {"tokenizer.min_count",
        {.value = int64_t{1000},
         .expect = [](const Seen&, const Seen& now) { EXPECT_EQ(now.start.data.vocabulary, 4); },

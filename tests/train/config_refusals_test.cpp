@@ -33,8 +33,9 @@ TEST(ConfigRefusals, UnknownKeysComeWithLineAndNearestName) {
             "a.toml:2: there is no key data.learning_rate; did you mean optimizer.learning_rate?");
   EXPECT_EQ(of_text("[train]\nlaerning_rate = 1\n"),
             "a.toml:2: there is no key train.laerning_rate; did you mean optimizer.learning_rate?");
-  EXPECT_EQ(of_text("[tokenizer]\nq = 1\n"),
-            "a.toml:2: there is no key tokenizer.q; expected one of path, kind, min_count, vocabulary, lowercase, normalise");
+  EXPECT_EQ(
+      of_text("[tokenizer]\nq = 1\n"),
+      "a.toml:2: there is no key tokenizer.q; expected one of path, kind, min_count, vocabulary, lowercase, normalise");
 }
 
 TEST(ConfigRefusals, KeysOutsideSectionsAreToldWhereTheyBelong) {

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "multihead/models/pretrained/pretrained.h"
+#include "multihead/tasks/task_type.h"
 #include "multihead/tasks/verbs/classifier.h"
 #include "multihead/tasks/verbs/tagger.h"
-#include "multihead/tasks/task_type.h"
 #include "tests/train/observed_run.h"
 
 namespace mh {
@@ -25,7 +25,13 @@ class FamilyRuns : public testing::Test {
     TrainConfig c;
     c.task.kind = task;
     c.recurrent.kind = kind;
-    c.model = {.vocabulary = 0, .width = 16, .heads = 2, .feed_forward = 24, .encoder_layers = 2, .middle = Middle::gelu, .max_length = 16};
+    c.model = {.vocabulary = 0,
+               .width = 16,
+               .heads = 2,
+               .feed_forward = 24,
+               .encoder_layers = 2,
+               .middle = Middle::gelu,
+               .max_length = 16};
     c.tokenizer = {.kind = TokenizerKind::words, .min_count = 1, .lowercase = true};
     c.data.train = c.data.valid = folder_ / (task == TaskKind::classify ? "texts.tsv" : "tags.conll");
     c.data.max_length = 16;

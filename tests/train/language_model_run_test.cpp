@@ -91,8 +91,7 @@ TEST_F(LanguageModelRuns, LearnTheEntropyOfAKnownSource) {
   EXPECT_EQ(scores.bytes, 100 * (kLetters + 1));
   EXPECT_EQ(validations[0].metrics, scores.metrics());
   EXPECT_EQ(validations[0].samples.size(), 2U);
-  for (const std::string& sample : validations[0].samples)
-    EXPECT_THAT(sample, testing::MatchesRegex(" ?[ab]{10,12}"));
+  for (const std::string& sample : validations[0].samples) EXPECT_THAT(sample, testing::MatchesRegex(" ?[ab]{10,12}"));
 }
 
 TEST_F(LanguageModelRuns, StoppedAndResumedTheyEndAsIfNeverInterrupted) {
@@ -138,7 +137,8 @@ TEST_F(LanguageModelRuns, StartFromGivenWeights) {
   c.model.width = 64;
   EXPECT_TRUE(refusal_of([&] { dry_run({.config = c}); }).says("model.width is 64, there it is 32"));
   c.task.kind = TaskKind::translation;
-  EXPECT_TRUE(refusal_of([&] { dry_run({.config = c}); }).says("kind 'language_model'; expected transformer, which task.kind"));
+  EXPECT_TRUE(
+      refusal_of([&] { dry_run({.config = c}); }).says("kind 'language_model'; expected transformer, which task.kind"));
 }
 
 TEST_F(LanguageModelRuns, RefuseASecondText) {

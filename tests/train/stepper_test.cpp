@@ -14,8 +14,8 @@ namespace {
 
 PairStepperOptions tiny(DType compute = DType::f32, float dropout = 0.1F) {
   PairStepperOptions options{.optimiser = {.clip = 1, .mean = 0.99},
-                         .schedule = {.rate = 3e-3, .warmup = 10, .steps = 200},
-                         .compute = compute};
+                             .schedule = {.rate = 3e-3, .warmup = 10, .steps = 200},
+                             .compute = compute};
   options.model = {.vocabulary = 24,
                    .width = 32,
                    .heads = 2,

@@ -12,9 +12,12 @@ struct Named {
   const char* name;
   Activation kind;
 };
-constexpr Named kKinds[] = {{"relu", Activation::relu},           {"gelu", Activation::gelu},
-                            {"gelu_tanh", Activation::gelu_tanh}, {"silu", Activation::silu},
-                            {"sigmoid", Activation::sigmoid},     {"tanh", Activation::tanh},
+constexpr Named kKinds[] = {{"relu", Activation::relu},
+                            {"gelu", Activation::gelu},
+                            {"gelu_tanh", Activation::gelu_tanh},
+                            {"silu", Activation::silu},
+                            {"sigmoid", Activation::sigmoid},
+                            {"tanh", Activation::tanh},
                             {"quick_gelu", Activation::quick_gelu}};
 
 double activated(Activation kind, double x) {

@@ -8,8 +8,8 @@
 #include "multihead/generate/models/pretrained_generator.h"
 #include "multihead/generate/search.h"
 #include "multihead/generate/text/text_stream.h"
-#include "multihead/models/pretrained/folder_facts.h"
 #include "multihead/models/language_model_file.h"
+#include "multihead/models/pretrained/folder_facts.h"
 #include "multihead/text/unicode/utf8.h"
 
 namespace mh {

@@ -16,7 +16,8 @@ void fma_loop(const LimitArgs& args) {
   const Vector raise = hwy::HWY_NAMESPACE::Set(lanes, 0.7113f);
   Vector chain[kFmaChains];
 #pragma GCC unroll 24
-  for (int c = 0; c < kFmaChains; ++c) chain[c] = hwy::HWY_NAMESPACE::Set(lanes, 1.0f + 0.03125f * static_cast<float>(c));
+  for (int c = 0; c < kFmaChains; ++c)
+    chain[c] = hwy::HWY_NAMESPACE::Set(lanes, 1.0f + 0.03125f * static_cast<float>(c));
   for (int64_t round = 0; round < args.rounds; ++round) {
 #pragma GCC unroll 24
     for (int c = 0; c < kFmaChains; ++c) chain[c] = hwy::HWY_NAMESPACE::MulAdd(chain[c], shrink, raise);
@@ -26,7 +27,8 @@ void fma_loop(const LimitArgs& args) {
   // Without a reader the compiler would drop the loop.
   volatile float reader = hwy::HWY_NAMESPACE::GetLane(chain[0]);
   static_cast<void>(reader);
-  *args.work = static_cast<double>(args.rounds) * kFmaChains * 2.0 * static_cast<double>(hwy::HWY_NAMESPACE::Lanes(lanes));
+  *args.work =
+      static_cast<double>(args.rounds) * kFmaChains * 2.0 * static_cast<double>(hwy::HWY_NAMESPACE::Lanes(lanes));
 }
 
 void read_loop(const LimitArgs& args) {

@@ -1,5 +1,6 @@
 // The tile loops of the amx rung: its peak, and the probe that tells in which of its two states the unit is.
-// Included inside the unnamed namespace of the rung. Needs the kernel's permission for tile data, which detection asks for.
+// Included inside the unnamed namespace of the rung. Needs the kernel's permission for tile data, which detection asks
+// for.
 
 // Eight tiles of 16 rows of 64 bytes, palette 1: the palette cannot be read where a hypervisor hides leaf 0x1D.
 struct alignas(64) LimitTileConfig {
@@ -25,7 +26,8 @@ inline void fill_limit_tiles(LimitTiles& tiles) {
   }
 }
 
-#define MH_LIMIT_LOAD(tile, address) asm volatile("tileloadd (%0,%1,1), %%tmm" #tile ::"r"(address), "r"(int64_t{64}) : "memory")
+#define MH_LIMIT_LOAD(tile, address) \
+  asm volatile("tileloadd (%0,%1,1), %%tmm" #tile ::"r"(address), "r"(int64_t{64}) : "memory")
 #define MH_LIMIT_DOT(c, a, b) asm volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::: "memory")
 #define MH_LIMIT_ZERO(tile) asm volatile("tilezero %%tmm" #tile ::: "memory")
 

@@ -1,6 +1,7 @@
 // The loop of bf16 pair products: what the registers of a rung that has them can do at most.
 
-// As many chains as a register tile of the matrix product has sums. Each pair of products cancels: sums stay what they were.
+// As many chains as a register tile of the matrix product has sums. Each pair of products cancels: sums stay what they
+// were.
 void pair_loop(const LimitArgs& args) {
   constexpr int kChains = kTileRows * kTileVectors;
   constexpr uint32_t kPlus = 0x3fa0, kMinus = 0xbfa0, kFactor = 0x3f40;  // 1.25, -1.25, 0.75

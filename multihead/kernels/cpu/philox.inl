@@ -5,10 +5,12 @@ using UV = hn::Vec<U>;
 
 constexpr U u32;
 
-// Neighbours change places and even lanes join odd ones in one instruction each, two of them merged with a mask on AVX-512.
+// Neighbours change places and even lanes join odd ones in one instruction each, two of them merged with a mask on
+// AVX-512.
 HWY_INLINE void wide_product(UV a, uint32_t by, UV& high, UV& low) {
   const UV factor = hn::Set(u32, by);
-  const UV even = hn::BitCast(u32, hn::MulEven(a, factor)), odd = hn::BitCast(u32, hn::MulEven(hn::Shuffle2301(a), factor));
+  const UV even = hn::BitCast(u32, hn::MulEven(a, factor)),
+           odd = hn::BitCast(u32, hn::MulEven(hn::Shuffle2301(a), factor));
   high = hn::OddEven(odd, hn::Shuffle2301(even));
   low = hn::OddEven(hn::Shuffle2301(odd), even);
 }
@@ -31,4 +33,6 @@ HWY_INLINE void philox(uint64_t seed, UV (&c)[4]) {
 }
 
 // What a kept element is multiplied by: 1 over the share that is kept.
-inline float dropout_scale(uint32_t threshold) { return threshold >= 65536 ? 0.0f : 65536.0f / (65536.0f - static_cast<float>(threshold)); }
+inline float dropout_scale(uint32_t threshold) {
+  return threshold >= 65536 ? 0.0f : 65536.0f / (65536.0f - static_cast<float>(threshold));
+}

@@ -1,13 +1,14 @@
-// Eight tiles of 16 rows of 64 bytes: the AMX instructions, and a software twin that gives the same bits. (tile_pairs.inl: a third
-// kind, which has no single products.)
+// Eight tiles of 16 rows of 64 bytes: the AMX instructions, and a software twin that gives the same bits.
+// (tile_pairs.inl: a third kind, which has no single products.)
 //
-// dot<C, A, B>: C (16 × 16 f32) += A (16 × 32 bf16) · B, where B holds pairs: word n of its row k is (b[2k][n], b[2k+1][n]).
-// Every task makes one object, which loads the tile configuration, and ends it before the task ends.
+// dot<C, A, B>: C (16 × 16 f32) += A (16 × 32 bf16) · B, where B holds pairs: word n of its row k is (b[2k][n],
+// b[2k+1][n]). Every task makes one object, which loads the tile configuration, and ends it before the task ends.
 
 inline constexpr int64_t kTileBytes = 1024, kTileRow = 64;
 inline constexpr int64_t kTileFloats = 256;
 
-// Four tiles of f32: rows of a tile stand `row` floats apart, the right tiles `beside`, the lower ones `below` floats further.
+// Four tiles of f32: rows of a tile stand `row` floats apart, the right tiles `beside`, the lower ones `below` floats
+// further.
 struct TileBlock {
   float* at;
   int64_t row, beside, below;
@@ -56,8 +57,9 @@ class HardwareTiles {
   }
 };
 
-// TDPBF16PS as Intel's manual states it: per row, the products of even and of odd places are gathered apart from zero in
-// ascending order by fused multiply-adds, their sum is added to C; denormals are zero going in and out, MXCSR is ignored.
+// TDPBF16PS as Intel's manual states it: per row, the products of even and of odd places are gathered apart from zero
+// in ascending order by fused multiply-adds, their sum is added to C; denormals are zero going in and out, MXCSR is
+// ignored.
 [[maybe_unused]] HWY_NOINLINE void tile_dot_in_software(float* c, const uint32_t* a, const uint32_t* b) {
   uint32_t callers, flushing = 0x9fc0;  // all exceptions masked, nearest even, FTZ, DAZ
   asm volatile("stmxcsr %0" : "=m"(callers)::"memory");

@@ -1,7 +1,8 @@
 // bf16 rows into tiles: as they lie, turned, in pairs; padded with zeros to 16 rows and 32 columns.
 //
-// Columns (head width) are split in even and odd ones where they become rows or columns of a tile: tile 2n has the even, tile
-// 2n + 1 the odd ones of the n-th 32. Two f32 tiles of a result then narrow to words of bf16 without a shuffle.
+// Columns (head width) are split in even and odd ones where they become rows or columns of a tile: tile 2n has the
+// even, tile 2n + 1 the odd ones of the n-th 32. Two f32 tiles of a result then narrow to words of bf16 without a
+// shuffle.
 
 // `count` rows of `width` elements, `stride` elements apart; rows past the end read as zeros.
 struct TileRows {
@@ -20,7 +21,9 @@ struct TileRows {
 
   // Whether 32 columns of the first `many` rows are all there: unrolled loads then need no masks.
   bool whole(int64_t many, int64_t column) const { return many <= count && column + 32 <= width; }
-  HWY_INLINE __m512i load_whole(int64_t row, int64_t column) const { return _mm512_loadu_si512(at + row * stride + column); }
+  HWY_INLINE __m512i load_whole(int64_t row, int64_t column) const {
+    return _mm512_loadu_si512(at + row * stride + column);
+  }
 };
 
 inline int64_t tiles_across(int64_t width) { return (width + 31) / 32; }
@@ -58,8 +61,8 @@ HWY_INLINE void transpose_words(__m512i (&r)[16]) {
   }
 }
 
-// Puts zeros in the place of non-finite bf16, and tells whether there were any: in a sum of products 0 · NaN would reach pairs
-// that are dropped. The largest magnitude tells first: unlike masks that leaves the port of shuffles alone.
+// Puts zeros in the place of non-finite bf16, and tells whether there were any: in a sum of products 0 · NaN would
+// reach pairs that are dropped. The largest magnitude tells first: unlike masks that leaves the port of shuffles alone.
 HWY_INLINE bool replace_non_finite(__m512i (&x)[16]) {
   const __m512i size = _mm512_set1_epi16(0x7fff), exponent = _mm512_set1_epi16(0x7f80);
   __m512i largest = _mm512_setzero_si512();
@@ -107,20 +110,22 @@ HWY_INLINE void pair_rows(__m512i first, __m512i second, __m512i& even, __m512i&
   odd = _mm512_mask_blend_epi16(0xaaaaaaaa, _mm512_srli_epi32(first, 16), second);
 }
 
-// The pairs of 32 rows, with zeros for non-finite elements; tells whether there were any. Even and odd columns are read apart: 16
-// vectors stay in registers.
+// The pairs of 32 rows, with zeros for non-finite elements; tells whether there were any. Even and odd columns are read
+// apart: 16 vectors stay in registers.
 template <bool kOdd>
 HWY_INLINE bool load_pairs(const TileRows& rows, int64_t column, __m512i (&words)[16]) {
   __m512i other;
   if (rows.whole(32, column)) {
 #pragma GCC unroll 16
     for (int p = 0; p < 16; ++p)
-      pair_rows(rows.load_whole(2 * p, column), rows.load_whole(2 * p + 1, column), kOdd ? other : words[p], kOdd ? words[p] : other);
+      pair_rows(rows.load_whole(2 * p, column), rows.load_whole(2 * p + 1, column), kOdd ? other : words[p],
+                kOdd ? words[p] : other);
   } else {
     const __mmask32 lanes = rows.columns(column);
 #pragma GCC unroll 16
     for (int p = 0; p < 16; ++p)
-      pair_rows(rows.load(2 * p, column, lanes), rows.load(2 * p + 1, column, lanes), kOdd ? other : words[p], kOdd ? words[p] : other);
+      pair_rows(rows.load(2 * p, column, lanes), rows.load(2 * p + 1, column, lanes), kOdd ? other : words[p],
+                kOdd ? words[p] : other);
   }
   return replace_non_finite(words);
 }
@@ -147,8 +152,8 @@ inline bool pack_columns_left(const TileRows& rows, uint32_t* out) {
   return seen;
 }
 
-// Right operand, pairs of rows, columns in lanes: 32 rows, tiles[column / 32][even, odd], `apart` words between tiles of
-// one pair of columns and the next. Non-finite elements become zeros; the result tells whether there were any.
+// Right operand, pairs of rows, columns in lanes: 32 rows, tiles[column / 32][even, odd], `apart` words between tiles
+// of one pair of columns and the next. Non-finite elements become zeros; the result tells whether there were any.
 inline bool pack_pairs_right(const TileRows& rows, uint32_t* out, int64_t apart) {
   bool seen = false;
   for (int64_t c = 0; c < tiles_across(rows.width); ++c) {
@@ -161,7 +166,8 @@ inline bool pack_pairs_right(const TileRows& rows, uint32_t* out, int64_t apart)
 // Words (low, high) of the upper halves of two vectors of f32: narrows by truncation.
 HWY_INLINE __m512i truncate_pairs(__m512 low, __m512 high) {
   const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
-  return _mm512_ternarylogic_epi32(_mm512_srli_epi32(_mm512_castps_si512(low), 16), _mm512_castps_si512(high), upper, 0xf8);
+  return _mm512_ternarylogic_epi32(_mm512_srli_epi32(_mm512_castps_si512(low), 16), _mm512_castps_si512(high), upper,
+                                   0xf8);
 }
 
 // Rounds to the nearest bf16, ties to even; NaN stays NaN. The result is in the upper half of each lane.
@@ -176,7 +182,8 @@ HWY_INLINE __m512 round_to_bf16(__m512 x) {
 // Words of two vectors rounded so. The instruction takes subnormal numbers for 0.
 HWY_INLINE __m512i round_pairs(__m512 low, __m512 high) {
 #if defined(__AVX512BF16__)
-  const __m512i place = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  const __m512i place = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21,
+                                         5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
   return _mm512_permutexvar_epi16(place, (__m512i)_mm512_cvtne2ps_pbh(high, low));
 #else
   return truncate_pairs(round_to_bf16(low), round_to_bf16(high));

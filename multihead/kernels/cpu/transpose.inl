@@ -59,13 +59,14 @@ inline void rows_to_columns(const float* const* rows, int64_t width, V factor, f
     for (int r = 0; r < kLanes; ++r) columns[c * stride + r] = rows[r][c] * scale[r];
 }
 
-// rows[r][c] = columns[c · stride + r] · factor[r] for kLanes rows; every row pointer must be writable. -0 becomes +0: which
-// of the two a sum ends in depends on dropped pairs.
+// rows[r][c] = columns[c · stride + r] · factor[r] for kLanes rows; every row pointer must be writable. -0 becomes +0:
+// which of the two a sum ends in depends on dropped pairs.
 inline void columns_to_rows(const float* columns, int64_t stride, int64_t width, V factor, float* const* rows) {
   int64_t c = 0;
   for (; c + 4 <= width; c += 4) {
     V v[4];
-    for (int n = 0; n < 4; ++n) v[n] = hn::Add(hn::Mul(hn::LoadU(f32, columns + (c + n) * stride), factor), hn::Zero(f32));
+    for (int n = 0; n < 4; ++n)
+      v[n] = hn::Add(hn::Mul(hn::LoadU(f32, columns + (c + n) * stride), factor), hn::Zero(f32));
     transpose_squares(v);
     for (int n = 0; n < 4; ++n) store_blocks(v[n], rows + n, c);
   }
@@ -89,7 +90,8 @@ template <class T>
 HWY_INLINE void narrow_row(const float* from, int64_t width, float factor, T* to) {
   const V scale = hn::Set(f32, factor);
   int64_t c = 0;
-  for (; c + kLanes <= width; c += kLanes) store_narrowed(hn::Add(hn::Mul(hn::LoadU(f32, from + c), scale), hn::Zero(f32)), to + c);
+  for (; c + kLanes <= width; c += kLanes)
+    store_narrowed(hn::Add(hn::Mul(hn::LoadU(f32, from + c), scale), hn::Zero(f32)), to + c);
   for (; c < width; ++c) narrow(from[c] * factor + 0.0f, to + c);
 }
 

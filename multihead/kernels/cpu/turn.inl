@@ -58,7 +58,8 @@ HWY_INLINE void turn_sixteen(hn::ScalableTag<float>, const char* rows, int64_t a
   }
 }
 HWY_INLINE void turn_sixteen(hn::CappedTag<float, 8>, const char* rows, int64_t apart, int64_t width, float* to) {
-  const __m512i lower = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), upper = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+  const __m512i lower = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),
+                upper = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
   V v[2][4];
 #pragma GCC unroll 2
   for (int b = 0; b < 2; ++b) {

@@ -29,11 +29,12 @@ HWY_INLINE V polynomial(const float (&c)[N], V x) {
   return p;
 }
 
-// 2^f on [0, 1) and [-1/2, 1/2], exact at 0: relative error 2.0e-9, below f32 rounding (fitted by weighted least squares).
-constexpr float kExp2Unit[] = {1.0f,           0.69314706326f,  0.24022930861f, 0.055485282093f,
-                               0.0096754515544f, 0.0012467846973f, 0.00021612914861f};
-constexpr float kExp2Half[] = {1.0f,           0.69314718246f,  0.24022647738f, 0.055503323674f,
-                               0.0096184369177f, 0.0013398873853f, 0.0001535336196f};
+// 2^f on [0, 1) and [-1/2, 1/2], exact at 0: relative error 2.0e-9, below f32 rounding (fitted by weighted least
+// squares).
+constexpr float kExp2Unit[] = {
+    1.0f, 0.69314706326f, 0.24022930861f, 0.055485282093f, 0.0096754515544f, 0.0012467846973f, 0.00021612914861f};
+constexpr float kExp2Half[] = {
+    1.0f, 0.69314718246f, 0.24022647738f, 0.055503323674f, 0.0096184369177f, 0.0013398873853f, 0.0001535336196f};
 
 // 2^n for whole n in [-126, 127], given as f32.
 HWY_INLINE V power_of_two(V n) {
@@ -57,11 +58,12 @@ HWY_INLINE V exp2(V t) {
 #endif
 }
 
-// tanh by expm1(2|x|) / (expm1(2|x|) + 2): relative accuracy also near 0. Comparisons instead of Min, here and in exp2: Arm's
-// would lose a NaN. slope, where asked for: 1 - tanh², to relative accuracy too: as a difference it would lose all its digits
-// where the cap saturates. Past 43.5 it is below 2^-123, and 0.
+// tanh by expm1(2|x|) / (expm1(2|x|) + 2): relative accuracy also near 0. Comparisons instead of Min, here and in exp2:
+// Arm's would lose a NaN. slope, where asked for: 1 - tanh², to relative accuracy too: as a difference it would lose
+// all its digits where the cap saturates. Past 43.5 it is below 2^-123, and 0.
 HWY_INLINE V tanh(V x, V* slope = nullptr) {
-  constexpr float kPast[] = {0.69314718246f, 0.24022647738f, 0.055503323674f, 0.0096184369177f, 0.0013398873853f, 0.0001535336196f};
+  constexpr float kPast[] = {0.69314718246f,   0.24022647738f,   0.055503323674f,
+                             0.0096184369177f, 0.0013398873853f, 0.0001535336196f};
   constexpr double kTwice = 2 * kPerUnit;
   const V high = hn::Set(f32, static_cast<float>(kTwice));
   const V low = hn::Set(f32, static_cast<float>(kTwice - static_cast<double>(static_cast<float>(kTwice))));

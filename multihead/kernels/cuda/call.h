@@ -1,5 +1,5 @@
-// One call of attention as the GPU's kernels see it: plain data, no header of the host's libraries, so that nvcc reads it.
-// The formulas are those of kernels/attention.h; pack.h makes a Call of its argument structs.
+// One call of attention as the GPU's kernels see it: plain data, no header of the host's libraries, so that nvcc reads
+// it. The formulas are those of kernels/attention.h; pack.h makes a Call of its argument structs.
 #pragma once
 
 #include <climits>
@@ -68,7 +68,7 @@ struct Call {
   int B = 0, H = 0, Hkv = 0, Dk = 0, Dv = 0;  // B: sequences
   int Tq = 0, Tk = 0;                         // of the longest sequence
   int batch = 0, q_rows = 0, k_rows = 0;      // sizes of the arrays: entries, rows of q, rows of k
-  const Span* spans = nullptr;                // of the device, B of them; null: every sequence is `span`, in its own entry
+  const Span* spans = nullptr;  // of the device, B of them; null: every sequence is `span`, in its own entry
   Span span;
   Options options;
   Array q, k, v, k_scale, v_scale, pages;

@@ -1,8 +1,8 @@
 // The attention kernels of an NVIDIA GPU: what libmultihead_cuda.so offers.
 //
 // Every pointer of a Call is memory of the current device. `workspace` is the caller's, of forward_workspace(call) or
-// backward_workspace(call) bytes (plan.h), not shared by calls that may run at the same time; its contents do not matter.
-// Results are the same bits in every run, and for a sequence alone or in a batch.
+// backward_workspace(call) bytes (plan.h), not shared by calls that may run at the same time; its contents do not
+// matter. Results are the same bits in every run, and for a sequence alone or in a batch.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -25,7 +25,8 @@ struct Rows {
 cudaError_t forward_generic(const Call& call, cudaStream_t stream);
 cudaError_t backward_rows(const Call& call, const Rows& rows, cudaStream_t stream);
 cudaError_t backward_generic(const Call& call, const Rows& rows, cudaStream_t stream);
-cudaError_t backward_extras(const Call& call, const Rows& rows, cudaStream_t stream);  // dbias, drelative, dsink, dscale
+cudaError_t backward_extras(const Call& call, const Rows& rows,
+                            cudaStream_t stream);  // dbias, drelative, dsink, dscale
 
 cudaError_t forward_hopper(const Call& call, int shape, uint16_t* flags, cudaStream_t stream);
 cudaError_t backward_hopper(const Call& call, int dq, int dkv, const Rows& rows, uint16_t* flags, cudaStream_t stream);

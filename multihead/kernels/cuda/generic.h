@@ -46,7 +46,8 @@ struct Score {
 };
 
 // product = q · k; qq, kk: squares of their lengths, read for cosine and Euclidean similarity alone.
-__device__ inline Score score_of(const Call& call, const Span& span, int b, int h, int i, int j, float product, float qq, float kk) {
+__device__ inline Score score_of(const Call& call, const Span& span, int b, int h, int i, int j, float product,
+                                 float qq, float kk) {
   const Options& options = call.options;
   Score out;
   out.similarity = product;
@@ -64,15 +65,16 @@ __device__ inline Score score_of(const Call& call, const Span& span, int b, int 
   return out;
 }
 
-// All of a pair that backward needs. p: before dropout; factor: of dropout; ds: by the score before the cap; grad: after it.
+// All of a pair that backward needs. p: before dropout; factor: of dropout; ds: by the score before the cap; grad:
+// after it.
 struct Gradient {
   bool kept = false;
   float p = 0, factor = 0, grad = 0, ds = 0, similarity = 0;
 };
 
 template <class T>
-__device__ Gradient gradient_of(const Call& call, const Span& span, const Interval& mask, int b, int h, int i, int j, float lse,
-                                float delta) {
+__device__ Gradient gradient_of(const Call& call, const Span& span, const Interval& mask, int b, int h, int i, int j,
+                                float lse, float delta) {
   Gradient out;
   if (!keeps(call.options, mask, b, h, i, j)) return out;
   const int hk = h / (call.H / call.Hkv);
@@ -87,7 +89,8 @@ __device__ Gradient gradient_of(const Call& call, const Span& span, const Interv
   out.factor = dropout_factor(call.options, b, h, i, j);
   float through = 0;
   if (out.factor != 0)
-    through = out.factor * dot(row_at<T>(call.d_o, span, h, span.q_begin + i), row_at<T>(call.v, span, hk, span.k_begin + j), call.Dv);
+    through = out.factor * dot(row_at<T>(call.d_o, span, h, span.q_begin + i),
+                               row_at<T>(call.v, span, hk, span.k_begin + j), call.Dv);
   out.grad = out.p * (through - delta);
   out.ds = out.grad * cap_slope(call.options.cap, call.options.scale[h] * score.similarity);
   return out;

@@ -1,4 +1,5 @@
-// Attention backward for any shape, type and option, by plain f32 arithmetic. Every sum runs in a fixed order: no atomics.
+// Attention backward for any shape, type and option, by plain f32 arithmetic. Every sum runs in a fixed order: no
+// atomics.
 #include "multihead/kernels/cuda/entry.h"
 #include "multihead/kernels/cuda/generic.h"
 #include "multihead/kernels/cuda/launch.h"
@@ -51,13 +52,16 @@ __device__ float inverse_length(const Call& call, const T* x) {
 
 // One warp a row: dq, and the row's share of dscale.
 template <class T>
-__global__ __launch_bounds__(kWarps * 32) void generic_dq(const __grid_constant__ Call call, const float* delta, int padded, float* tau_rows) {
+__global__ __launch_bounds__(kWarps * 32) void generic_dq(const __grid_constant__ Call call, const float* delta,
+                                                          int padded, float* tau_rows) {
   const int lane = threadIdx.x % 32, blocks = (call.Tq + kWarps - 1) / kWarps, head = blockIdx.x / blocks;
-  const int i = (blockIdx.x % blocks) * kWarps + threadIdx.x / 32, b = head / call.H, h = head % call.H, hk = h / (call.H / call.Hkv);
+  const int i = (blockIdx.x % blocks) * kWarps + threadIdx.x / 32, b = head / call.H, h = head % call.H,
+            hk = h / (call.H / call.Hkv);
   const Span span = span_of(call, b);
   if (i >= span.q_len) return;
   const Interval mask = interval_of(call.options, span);
-  const float change = delta[static_cast<int64_t>(head) * padded + i], lse = lse_of(call, span, h, i), scale = call.options.scale[h];
+  const float change = delta[static_cast<int64_t>(head) * padded + i], lse = lse_of(call, span, h, i),
+              scale = call.options.scale[h];
   const T* q = row_at<T>(call.q, span, h, span.q_begin + i);
   float acc[kColumns] = {}, tau = 0;
   const int high = mask.high(i);
@@ -91,9 +95,11 @@ __global__ __launch_bounds__(kWarps * 32) void generic_dq(const __grid_constant_
 
 // One warp a key: dk and dv over the heads of its group and their rows, in ascending order.
 template <class T>
-__global__ __launch_bounds__(kWarps * 32) void generic_dkv(const __grid_constant__ Call call, const float* delta, int padded) {
+__global__ __launch_bounds__(kWarps * 32) void generic_dkv(const __grid_constant__ Call call, const float* delta,
+                                                           int padded) {
   const int lane = threadIdx.x % 32, blocks = (call.Tk + kWarps - 1) / kWarps, head = blockIdx.x / blocks;
-  const int j = (blockIdx.x % blocks) * kWarps + threadIdx.x / 32, b = head / call.Hkv, hk = head % call.Hkv, group = call.H / call.Hkv;
+  const int j = (blockIdx.x % blocks) * kWarps + threadIdx.x / 32, b = head / call.Hkv, hk = head % call.Hkv,
+            group = call.H / call.Hkv;
   const Span span = span_of(call, b);
   if (j >= span.k_len) return;
   const Interval mask = interval_of(call.options, span);
@@ -107,13 +113,15 @@ __global__ __launch_bounds__(kWarps * 32) void generic_dkv(const __grid_constant
       Gradient pair;
       float inverse = 1;
       if (i < last)
-        pair = gradient_of<T>(call, span, mask, b, h, i, j, lse_of(call, span, h, i), delta[(static_cast<int64_t>(b) * call.H + h) * padded + i]);
+        pair = gradient_of<T>(call, span, mask, b, h, i, j, lse_of(call, span, h, i),
+                              delta[(static_cast<int64_t>(b) * call.H + h) * padded + i]);
       if (pair.kept) inverse = inverse_length(call, row_at<T>(call.q, span, h, span.q_begin + i));
       for (uint32_t left = __ballot_sync(~0u, pair.kept); left; left &= left - 1) {
         const int n = __ffs(left) - 1;
         const float w = __shfl_sync(~0u, pair.ds, n) * scale, u = __shfl_sync(~0u, inverse, n);
         const float factor = __shfl_sync(~0u, pair.factor, n), p = __shfl_sync(~0u, pair.p, n) * factor;
-        const T *q = row_at<T>(call.q, span, h, span.q_begin + i0 + n), *g = row_at<T>(call.d_o, span, h, span.q_begin + i0 + n);
+        const T *q = row_at<T>(call.q, span, h, span.q_begin + i0 + n),
+                *g = row_at<T>(call.d_o, span, h, span.q_begin + i0 + n);
 #pragma unroll
         for (int c = 0; c < kColumns; ++c) {
           if (lane + 32 * c < call.Dk) ak[c] = fmaf(w, other_side(call, q, k, u, lane + 32 * c), ak[c]);
@@ -126,8 +134,10 @@ __global__ __launch_bounds__(kWarps * 32) void generic_dkv(const __grid_constant
 #pragma unroll
   for (int c = 0; c < kColumns; ++c) {
     const int d = lane + 32 * c;
-    if (call.dk && d < call.Dk) save(static_cast<T*>(call.dk.data) + call.dk.at(span.batch, hk, span.k_begin + j), d, ak[c]);
-    if (call.dv && d < call.Dv) save(static_cast<T*>(call.dv.data) + call.dv.at(span.batch, hk, span.k_begin + j), d, av[c]);
+    if (call.dk && d < call.Dk)
+      save(static_cast<T*>(call.dk.data) + call.dk.at(span.batch, hk, span.k_begin + j), d, ak[c]);
+    if (call.dv && d < call.Dv)
+      save(static_cast<T*>(call.dv.data) + call.dv.at(span.batch, hk, span.k_begin + j), d, av[c]);
   }
 }
 
@@ -154,7 +164,8 @@ __global__ void generic_dbias(const __grid_constant__ Call call, const float* de
       for (int i = from[2]; i < min(to[2], span.q_len); ++i)
         for (int j = max(from[3], mask.low(i)); j < min(to[3], mask.high(i)); ++j)
           sum += gradient_of<T>(call, span, mask, b, h, i, j, lse_of(call, span, h, i),
-                                delta[(static_cast<int64_t>(b) * call.H + h) * padded + i]).grad;
+                                delta[(static_cast<int64_t>(b) * call.H + h) * padded + i])
+                     .grad;
   }
   static_cast<float*>(call.dbias.data)[call.dbias.at(from[0], from[1], from[2], from[3])] = sum;
 }
@@ -174,13 +185,15 @@ __global__ void generic_drelative(const __grid_constant__ Call call, const float
       const int64_t j = span.position + i - distance;
       if (j < mask.low(i) || j >= mask.high(i)) continue;
       sum += gradient_of<T>(call, span, mask, b, h, i, static_cast<int>(j), lse_of(call, span, h, i),
-                            delta[(static_cast<int64_t>(b) * call.H + h) * padded + i]).grad;
+                            delta[(static_cast<int64_t>(b) * call.H + h) * padded + i])
+                 .grad;
     }
   }
   call.drelative[n] = sum;
 }
 
-// One block a head: dsink = -Σ p_sink · Δ and dscale = Σ of the rows' shares; thread t takes rows t, t + 256, …, then a fixed tree.
+// One block a head: dsink = -Σ p_sink · Δ and dscale = Σ of the rows' shares; thread t takes rows t, t + 256, …, then a
+// fixed tree.
 __global__ void head_sums(const __grid_constant__ Call call, const float* delta, const float* tau_rows, int padded) {
   __shared__ float sink_part[256], tau_part[256];
   const int h = blockIdx.x, t = threadIdx.x;
@@ -219,17 +232,19 @@ cudaError_t rows(const Call& call, const Rows& rows, cudaStream_t stream) {
       return launch(attention_rows_wide<T, 16>, grid, stream, call, rows.lse2, rows.delta, rows.padded);
     }
   }
-  return launch(attention_rows<T>, Grid{dim3(blocks_for(rows.padded, 8), call.B * call.H), 256}, stream, call, rows.lse2, rows.delta, rows.padded);
+  return launch(attention_rows<T>, Grid{dim3(blocks_for(rows.padded, 8), call.B * call.H), 256}, stream, call,
+                rows.lse2, rows.delta, rows.padded);
 }
 
 template <class T>
 cudaError_t core(const Call& call, const Rows& rows, cudaStream_t stream) {
   cudaError_t error = cudaSuccess;
   if (call.dq || call.dscale)
-    error = launch(generic_dq<T>, Grid{dim3(call.B * call.H * blocks_for(call.Tq, kWarps)), kWarps * 32}, stream, call, rows.delta, rows.padded,
-                   rows.tau);
+    error = launch(generic_dq<T>, Grid{dim3(call.B * call.H * blocks_for(call.Tq, kWarps)), kWarps * 32}, stream, call,
+                   rows.delta, rows.padded, rows.tau);
   if (error == cudaSuccess && (call.dk || call.dv) && call.Tk > 0)
-    error = launch(generic_dkv<T>, Grid{dim3(call.B * call.Hkv * blocks_for(call.Tk, kWarps)), kWarps * 32}, stream, call, rows.delta, rows.padded);
+    error = launch(generic_dkv<T>, Grid{dim3(call.B * call.Hkv * blocks_for(call.Tk, kWarps)), kWarps * 32}, stream,
+                   call, rows.delta, rows.padded);
   return error;
 }
 
@@ -239,12 +254,16 @@ cudaError_t extras(const Call& call, const Rows& rows, cudaStream_t stream) {
   if (call.dbias) {
     int64_t elements = 1;
     for (int64_t size : call.options.bias_size) elements *= size;
-    if (elements > 0) error = launch(generic_dbias<T>, Grid{dim3(blocks_for(elements, 128)), 128}, stream, call, rows.delta, rows.padded, elements);
+    if (elements > 0)
+      error = launch(generic_dbias<T>, Grid{dim3(blocks_for(elements, 128)), 128}, stream, call, rows.delta,
+                     rows.padded, elements);
   }
   const int64_t distances = call.options.relative_count * call.H;
   if (error == cudaSuccess && call.drelative && distances > 0)
-    error = launch(generic_drelative<T>, Grid{dim3(blocks_for(distances, 128)), 128}, stream, call, rows.delta, rows.padded);
-  if (error == cudaSuccess && (call.dsink || call.dscale)) error = launch(head_sums, Grid{dim3(call.H), 256}, stream, call, rows.delta, rows.tau, rows.padded);
+    error = launch(generic_drelative<T>, Grid{dim3(blocks_for(distances, 128)), 128}, stream, call, rows.delta,
+                   rows.padded);
+  if (error == cudaSuccess && (call.dsink || call.dscale))
+    error = launch(head_sums, Grid{dim3(call.H), 256}, stream, call, rows.delta, rows.tau, rows.padded);
   return error;
 }
 

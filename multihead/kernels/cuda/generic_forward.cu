@@ -1,4 +1,5 @@
-// Attention forward for any shape, type and option, by plain f32 arithmetic: the fallback, and the reference on the device.
+// Attention forward for any shape, type and option, by plain f32 arithmetic: the fallback, and the reference on the
+// device.
 #include "multihead/kernels/cuda/entry.h"
 #include "multihead/kernels/cuda/generic.h"
 #include "multihead/kernels/cuda/launch.h"
@@ -84,7 +85,8 @@ __global__ __launch_bounds__(kWarps * 32) void generic_forward(const __grid_cons
   for (int c = 0; c < kMostWidth / 32; ++c)
     if (lane + 32 * c < call.Dv) save(o, lane + 32 * c, sum == 0 ? 0.f : acc[c] / sum);
   if (lane == 0 && call.lse)
-    static_cast<float*>(call.lse.data)[call.lse.at(span.batch, h, span.q_begin + i)] = sum == 0 ? -INFINITY : top + logf(sum);
+    static_cast<float*>(call.lse.data)[call.lse.at(span.batch, h, span.q_begin + i)] =
+        sum == 0 ? -INFINITY : top + logf(sum);
 }
 
 template <class T>

@@ -1,4 +1,5 @@
-// Calls from a program that does not know CUDA: small arrays come to the device, memory is taken in the order of the stream.
+// Calls from a program that does not know CUDA: small arrays come to the device, memory is taken in the order of the
+// stream.
 #include <cstdio>
 #include <cstring>
 #include <vector>
@@ -30,7 +31,8 @@ int64_t bytes_of(Element type) {
   }
 }
 
-// A piece of a buffer as parameters of a kernel: a copy from pageable memory would first wait for all that the stream holds.
+// A piece of a buffer as parameters of a kernel: a copy from pageable memory would first wait for all that the stream
+// holds.
 struct Blob {
   uint4 words[252];
 };
@@ -46,13 +48,15 @@ class Staging {
   template <class T>
   void read(const T*& pointer, int64_t count) {
     if (!pointer || !on_host(pointer)) return;
-    places_.push_back({const_cast<const void**>(reinterpret_cast<const void* const*>(&pointer)), add(pointer, count * static_cast<int64_t>(sizeof(T)))});
+    places_.push_back({const_cast<const void**>(reinterpret_cast<const void* const*>(&pointer)),
+                       add(pointer, count * static_cast<int64_t>(sizeof(T)))});
   }
   void read(Array& array, const int64_t (&size)[4]) {
     if (!array || !on_host(array.data)) return;
     int64_t last = 0;
     for (int axis = 0; axis < 4; ++axis) last += array.stride[axis] * (size[axis] - 1);
-    places_.push_back({const_cast<const void**>(reinterpret_cast<void**>(&array.data)), add(array.data, (last + 1) * bytes_of(array.type))});
+    places_.push_back({const_cast<const void**>(reinterpret_cast<void**>(&array.data)),
+                       add(array.data, (last + 1) * bytes_of(array.type))});
   }
   // A result of `count` floats: computed on the device, copied back by give_back.
   void write(float*& pointer, int64_t count) {
@@ -71,7 +75,8 @@ class Staging {
       Blob blob;
       const int64_t bytes = size - at < kBlobBytes ? size - at : kBlobBytes;
       std::memcpy(&blob, buffer_.data() + at, bytes);
-      const cudaError_t error = launch(put_blob, Grid{dim3(1), 256}, stream, blob, reinterpret_cast<uint4*>(to + at), static_cast<int>(bytes / 16));
+      const cudaError_t error = launch(put_blob, Grid{dim3(1), 256}, stream, blob, reinterpret_cast<uint4*>(to + at),
+                                       static_cast<int>(bytes / 16));
       if (error != cudaSuccess) return error;
     }
     return cudaSuccess;
@@ -80,7 +85,8 @@ class Staging {
   bool repeats() const { return results_.empty() && static_cast<int64_t>(buffer_.size()) <= kMostByBlobs; }
   cudaError_t give_back(cudaStream_t stream) {
     for (const Result& result : results_) {
-      const cudaError_t error = cudaMemcpyAsync(result.home, *result.pointer, result.count * 4, cudaMemcpyDeviceToHost, stream);
+      const cudaError_t error =
+          cudaMemcpyAsync(result.home, *result.pointer, result.count * 4, cudaMemcpyDeviceToHost, stream);
       if (error != cudaSuccess) return error;
     }
     return results_.empty() ? cudaSuccess : cudaStreamSynchronize(stream);
@@ -140,8 +146,8 @@ int say(char* sentence, cudaError_t error, int64_t wanted) {
   size_t left = 0, all = 0;
   cudaGetLastError();
   if (error == cudaErrorMemoryAllocation && cudaMemGetInfo(&left, &all) == cudaSuccess)
-    std::snprintf(sentence, kLongestSentence, "the GPU has no %.1f MiB left for this call; %.1f of %.1f MiB are free", wanted / 1048576.0,
-                  left / 1048576.0, all / 1048576.0);
+    std::snprintf(sentence, kLongestSentence, "the GPU has no %.1f MiB left for this call; %.1f of %.1f MiB are free",
+                  wanted / 1048576.0, left / 1048576.0, all / 1048576.0);
   else
     std::snprintf(sentence, kLongestSentence, "the GPU fails: %s", cudaGetErrorString(error));
   return 1;
@@ -157,10 +163,12 @@ int run(const HostCall& given, char* sentence, int64_t (*workspace)(const Call&)
   Staging staging;
   stage(staging, call);
   cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
-  if (!staging.repeats() && cudaStreamIsCapturing(stream, &capturing) == cudaSuccess && capturing != cudaStreamCaptureStatusNone) {
-    std::snprintf(sentence, kLongestSentence,
-                  "a CUDA graph is captured from the stream of a call that copies large arrays from the host, or gradients to it; expected "
-                  "masks and biases on the GPU");
+  if (!staging.repeats() && cudaStreamIsCapturing(stream, &capturing) == cudaSuccess &&
+      capturing != cudaStreamCaptureStatusNone) {
+    std::snprintf(
+        sentence, kLongestSentence,
+        "a CUDA graph is captured from the stream of a call that copies large arrays from the host, or gradients to it; expected "
+        "masks and biases on the GPU");
     return 1;
   }
   const int64_t bytes = staging.bytes() + workspace(call);
@@ -183,11 +191,15 @@ using namespace mh::kernels::cuda;
 int64_t mh_cuda_interface() { return kInterface; }
 
 int mh_cuda_forward(const HostCall* call, char* sentence) {
-  return run(*call, sentence, forward_workspace, [](const Call& c, void* workspace, cudaStream_t stream) { return attention_forward(c, workspace, stream); });
+  return run(*call, sentence, forward_workspace, [](const Call& c, void* workspace, cudaStream_t stream) {
+    return attention_forward(c, workspace, stream);
+  });
 }
 
 int mh_cuda_backward(const HostCall* call, char* sentence) {
-  return run(*call, sentence, backward_workspace, [](const Call& c, void* workspace, cudaStream_t stream) { return attention_backward(c, workspace, stream); });
+  return run(*call, sentence, backward_workspace, [](const Call& c, void* workspace, cudaStream_t stream) {
+    return attention_backward(c, workspace, stream);
+  });
 }
 
 int mh_cuda_toolkit() {

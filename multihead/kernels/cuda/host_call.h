@@ -5,9 +5,10 @@
 
 namespace mh::kernels::cuda {
 
-// q, k, v, o, lse, d_o, d_lse, dq, dk, dv and dbias of `call` are memory of the device. Whatever else it points to may be memory of
-// the host: what is read is copied to the device first; drelative, dsink and dscale, which are written, are copied back, and the
-// call then waits for the stream. The sequences are `spans` of the host, or none where all are `call.span`.
+// q, k, v, o, lse, d_o, d_lse, dq, dk, dv and dbias of `call` are memory of the device. Whatever else it points to may
+// be memory of the host: what is read is copied to the device first; drelative, dsink and dscale, which are written,
+// are copied back, and the call then waits for the stream. The sequences are `spans` of the host, or none where all are
+// `call.span`.
 struct HostCall {
   Call call;
   const Span* spans = nullptr;

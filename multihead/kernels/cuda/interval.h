@@ -1,4 +1,5 @@
-// Masks that keep one run of keys per row: lengths, causal, window and prefix. Which tiles they cut, skip and keep whole.
+// Masks that keep one run of keys per row: lengths, causal, window and prefix. Which tiles they cut, skip and keep
+// whole.
 #pragma once
 
 #include "multihead/kernels/cuda/call.h"
@@ -49,8 +50,8 @@ MH_BOTH inline Interval interval_of(const Options& options, const Span& span) {
   return mask;
 }
 
-// The key blocks of rows [i0, i1), in blocks of `width` keys counted from key 0. Of [first, last) the blocks [whole_first,
-// whole_last) need no mask. Never empty: rows that keep nothing get one block, wholly masked.
+// The key blocks of rows [i0, i1), in blocks of `width` keys counted from key 0. Of [first, last) the blocks
+// [whole_first, whole_last) need no mask. Never empty: rows that keep nothing get one block, wholly masked.
 struct Blocks {
   int first = 0, last = 1, whole_first = 0, whole_last = 0;
 };

@@ -8,15 +8,15 @@ namespace mh::kernels::cuda {
 struct Grid {
   dim3 blocks;
   int threads = 128;
-  int shared_bytes = 0;       // dynamic shared memory; past 48 KB the kernel's limit is raised first
-  bool early = false;         // starts before the kernel in front of it has ended; it waits for it by griddepcontrol.wait
+  int shared_bytes = 0;  // dynamic shared memory; past 48 KB the kernel's limit is raised first
+  bool early = false;    // starts before the kernel in front of it has ended; it waits for it by griddepcontrol.wait
 };
 
 template <class... Params, class... Args>
 cudaError_t launch(void (*kernel)(Params...), const Grid& grid, cudaStream_t stream, Args&&... args) {
   if (grid.shared_bytes > 48 * 1024) {
-    const cudaError_t raised =
-        cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, grid.shared_bytes);
+    const cudaError_t raised = cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                                                    cudaFuncAttributeMaxDynamicSharedMemorySize, grid.shared_bytes);
     if (raised != cudaSuccess) return raised;
   }
   cudaLaunchConfig_t config = {};

@@ -9,8 +9,8 @@
 
 namespace mh::kernels::cuda {
 
-// spans is empty where all sequences are alike, each in its own batch entry; else the caller copies it to the device and
-// sets call.spans. Everything else in `call` points where the arguments pointed.
+// spans is empty where all sequences are alike, each in its own batch entry; else the caller copies it to the device
+// and sets call.spans. Everything else in `call` points where the arguments pointed.
 struct Packed {
   Call call;
   std::vector<Span> spans;
@@ -64,13 +64,14 @@ inline Options options_of(const Scores& s) {
 }
 
 inline Span span_of(const Sequence& s) {
-  return {static_cast<int>(s.batch), static_cast<int>(s.q_begin), static_cast<int>(s.q_len),   static_cast<int>(s.k_begin),
-          static_cast<int>(s.k_len), static_cast<int>(s.position), static_cast<int>(s.prefix)};
+  return {static_cast<int>(s.batch),   static_cast<int>(s.q_begin), static_cast<int>(s.q_len),
+          static_cast<int>(s.k_begin), static_cast<int>(s.k_len),   static_cast<int>(s.position),
+          static_cast<int>(s.prefix)};
 }
 
 inline bool alike(const Span& a, const Span& b) {
-  return a.q_begin == b.q_begin && a.q_len == b.q_len && a.k_begin == b.k_begin && a.k_len == b.k_len && a.position == b.position &&
-         a.prefix == b.prefix;
+  return a.q_begin == b.q_begin && a.q_len == b.q_len && a.k_begin == b.k_begin && a.k_len == b.k_len &&
+         a.position == b.position && a.prefix == b.prefix;
 }
 
 template <class Args>

@@ -33,10 +33,12 @@ inline const char* hopper_refuses(const Call& call, int widest) {
   const Options& o = call.options;
   if (call.q.type != Element::bf16 && call.q.type != Element::f16) return "the tensor cores' kernels take bf16 and f16";
   if (call.k.type != call.q.type || call.pages) return "the keys are paged or quantized";
-  if (call.Dk > widest || call.Dv > widest) return widest == 128 ? "heads are wider than 128" : "heads are wider than 256";
+  if (call.Dk > widest || call.Dv > widest)
+    return widest == 128 ? "heads are wider than 128" : "heads are wider than 256";
   if (call.Tk == 0 || call.Tq == 0) return "there are no keys or no rows";
   if (o.likeness != Likeness::dot) return "the similarity is not the dot product";
-  if (!tma_reads(call.q, call.Dk) || !tma_reads(call.k, call.Dk) || !tma_reads(call.v, call.Dv)) return "rows are not aligned to 16 bytes";
+  if (!tma_reads(call.q, call.Dk) || !tma_reads(call.k, call.Dk) || !tma_reads(call.v, call.Dv))
+    return "rows are not aligned to 16 bytes";
   return nullptr;
 }
 inline const char* hopper_refuses_forward(const Call& call) {
@@ -127,7 +129,8 @@ inline int64_t forward_workspace(const Call& call) {
   return aligned(flags) + aligned(chunks * 4) + aligned(chunks * call.Dv * 4) + 256;
 }
 inline int64_t backward_flags(const Call& call) {
-  return int64_t{16} * call.B * (int64_t{call.H} * whole_tiles(call.Tq, 128) + int64_t{call.Hkv} * whole_tiles(call.Tk, 128));
+  return int64_t{16} * call.B *
+         (int64_t{call.H} * whole_tiles(call.Tq, 128) + int64_t{call.Hkv} * whole_tiles(call.Tk, 128));
 }
 inline int64_t backward_workspace(const Call& call) {
   const int64_t rows = int64_t{call.B} * call.H * padded_rows(call.Tq) + 256;

@@ -10,7 +10,8 @@ namespace mh::kernels::cuda {
 // One warp a row; grid (padded / 8, B · H) of 256 threads.
 template <class T>
 __global__ void attention_rows(const __grid_constant__ Call call, float* lse2, float* delta, int padded) {
-  const int i = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x % 32, head = blockIdx.y, b = head / call.H, h = head % call.H;
+  const int i = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x % 32, head = blockIdx.y, b = head / call.H,
+            h = head % call.H;
   if (i >= padded) return;
   const Span span = span_of(call, b);
   float sum = 0, log = -INFINITY;
@@ -40,7 +41,8 @@ __global__ void attention_rows(const __grid_constant__ Call call, float* lse2, f
 // The same for 16-bit rows of 16-byte units, at most 8 · kLanes columns: kLanes lanes a row, 256 threads a block.
 template <class T, int kLanes>
 __global__ void attention_rows_wide(const __grid_constant__ Call call, float* lse2, float* delta, int padded) {
-  const int i = blockIdx.x * (256 / kLanes) + threadIdx.x / kLanes, lane = threadIdx.x % kLanes, head = blockIdx.y, b = head / call.H, h = head % call.H;
+  const int i = blockIdx.x * (256 / kLanes) + threadIdx.x / kLanes, lane = threadIdx.x % kLanes, head = blockIdx.y,
+            b = head / call.H, h = head % call.H;
   if (i >= padded) return;  // padded is a multiple of 64: whole warps leave
   const Span span = span_of(call, b);
   float sum = 0, log = -INFINITY;
@@ -49,8 +51,10 @@ __global__ void attention_rows_wide(const __grid_constant__ Call call, float* ls
     const Interval mask = interval_of(call.options, span);
     if (mask.low(i) >= mask.high(i)) log = -INFINITY;
     if (log != -INFINITY && lane * 8 < call.Dv) {
-      const uint4 x = *reinterpret_cast<const uint4*>(static_cast<const T*>(call.o.data) + call.o.at(span.batch, h, span.q_begin + i, lane * 8));
-      const uint4 y = *reinterpret_cast<const uint4*>(static_cast<const T*>(call.d_o.data) + call.d_o.at(span.batch, h, span.q_begin + i, lane * 8));
+      const uint4 x = *reinterpret_cast<const uint4*>(static_cast<const T*>(call.o.data) +
+                                                      call.o.at(span.batch, h, span.q_begin + i, lane * 8));
+      const uint4 y = *reinterpret_cast<const uint4*>(static_cast<const T*>(call.d_o.data) +
+                                                      call.d_o.at(span.batch, h, span.q_begin + i, lane * 8));
       const T *u = reinterpret_cast<const T*>(&x), *w = reinterpret_cast<const T*>(&y);
 #pragma unroll
       for (int d = 0; d < 8; ++d)
@@ -60,7 +64,8 @@ __global__ void attention_rows_wide(const __grid_constant__ Call call, float* ls
 #pragma unroll
   for (int s = kLanes / 2; s; s >>= 1) sum += __shfl_xor_sync(~0u, sum, s);
   if (lane != 0) return;
-  if (i < span.q_len && call.d_lse) sum -= static_cast<const float*>(call.d_lse.data)[call.d_lse.at(span.batch, h, span.q_begin + i)];
+  if (i < span.q_len && call.d_lse)
+    sum -= static_cast<const float*>(call.d_lse.data)[call.d_lse.at(span.batch, h, span.q_begin + i)];
   lse2[static_cast<int64_t>(head) * padded + i] = log == -INFINITY ? INFINITY : log * 1.4426950408889634f;
   delta[static_cast<int64_t>(head) * padded + i] = sum;
 }

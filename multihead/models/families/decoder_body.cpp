@@ -23,8 +23,7 @@ void decoder_head(Architecture& a, bool label_bias) {
   }
 }
 
-std::vector<TensorName> decoder_head_names(const Architecture& a, const std::string& output,
-                                           const std::string& token) {
+std::vector<TensorName> decoder_head_names(const Architecture& a, const std::string& output, const std::string& token) {
   switch (a.head.kind) {
     case HeadKind::causal_lm: return {{output, "head.out"}};
     case HeadKind::question: return {{"qa_outputs", "head.out"}};

@@ -16,29 +16,9 @@ inline std::vector<const Family*> family_list() {
   return {
       &kBert,     //
       &kRoberta,  //
-      &kXlmRoberta,
-      &kCamembert,
-      &kDistilbert,
-      &kMpnet,
-      &kElectra,
-      &kAlbert,
-      &kModernbert,
-      &kDeberta,
-      &kVit,
-      &kDeit,
-      &kClip,
-      &kGpt2,
-      &kLlama,
-      &kQwen2,
-      &kQwen3,
-      &kGptNeox,
-      &kT5,
-      &kMt5,
-      &kBart,
-      &kMbart,
-      &kMarian,
-      &kPegasus,
-      &kM2m100,
+      &kXlmRoberta, &kCamembert, &kDistilbert, &kMpnet, &kElectra, &kAlbert,  &kModernbert, &kDeberta,
+      &kVit,        &kDeit,      &kClip,       &kGpt2,  &kLlama,   &kQwen2,   &kQwen3,      &kGptNeox,
+      &kT5,         &kMt5,       &kBart,       &kMbart, &kMarian,  &kPegasus, &kM2m100,
   };
 }
 

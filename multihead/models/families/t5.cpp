@@ -140,7 +140,8 @@ std::vector<TensorName> t5_names(const Architecture& a) {
   return out;
 }
 
-const std::vector<std::string_view> kT5Ignored{"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"};
+const std::vector<std::string_view> kT5Ignored{
+    "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"};
 
 }  // namespace
 

@@ -21,17 +21,17 @@ using Json = nlohmann::ordered_json;
 constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
 
 constexpr std::pair<const char*, Middle> kFileMiddles[] = {{"relu", Middle::relu},
-                                                       {"gelu", Middle::gelu},
-                                                       {"gelu_python", Middle::gelu},
-                                                       {"gelu_new", Middle::gelu_tanh},
-                                                       {"gelu_pytorch_tanh", Middle::gelu_tanh},
-                                                       {"gelu_python_tanh", Middle::gelu_tanh},
-                                                       {"gelu_fast", Middle::gelu_tanh},
-                                                       {"gelu_accurate", Middle::gelu_tanh},
-                                                       {"quick_gelu", Middle::quick_gelu},
-                                                       {"silu", Middle::silu},
-                                                       {"swish", Middle::silu},
-                                                       {"tanh", Middle::tanh}};
+                                                           {"gelu", Middle::gelu},
+                                                           {"gelu_python", Middle::gelu},
+                                                           {"gelu_new", Middle::gelu_tanh},
+                                                           {"gelu_pytorch_tanh", Middle::gelu_tanh},
+                                                           {"gelu_python_tanh", Middle::gelu_tanh},
+                                                           {"gelu_fast", Middle::gelu_tanh},
+                                                           {"gelu_accurate", Middle::gelu_tanh},
+                                                           {"quick_gelu", Middle::quick_gelu},
+                                                           {"silu", Middle::silu},
+                                                           {"swish", Middle::silu},
+                                                           {"tanh", Middle::tanh}};
 
 // The number that a float stands for in decimal: 1e-12, not 9.999999960041972e-13.
 double decimal(float value) { return std::stod(fmt::format("{}", value)); }

@@ -1,8 +1,8 @@
 // Builds the modules of an Architecture and runs its stacks.
 #include "multihead/models/pretrained/network.h"
 
-#include "multihead/ops/rows/dropout.h"
 #include "multihead/ops/elementwise.h"
+#include "multihead/ops/rows/dropout.h"
 
 namespace mh {
 

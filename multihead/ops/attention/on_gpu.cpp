@@ -18,7 +18,8 @@ AttentionPlan plan_on_gpu(std::string_view op, const AttentionCall& call, const 
     fail(ErrorKind::unsupported, "{}: score mixing on a GPU; expected tensors of the CPU for it; {}", op, shapes);
   constexpr int64_t most = int64_t{1} << 30;  // positions of its kernels have 32 bits
   for (const kernels::Sequence& sequence : plan.sequences) {
-    if (sequence.position > -most && sequence.position < most && sequence.q_len < most && sequence.k_len < most) continue;
+    if (sequence.position > -most && sequence.position < most && sequence.q_len < most && sequence.k_len < most)
+      continue;
     fail(ErrorKind::unsupported, "{}: queries from position {} over {} keys; expected less than 2^30 on a GPU; {}", op,
          sequence.position, sequence.k_len, shapes);
   }

@@ -2,10 +2,10 @@
 #include "multihead/ops/products/linear.h"
 
 #include "multihead/autograd/tape.h"
-#include "multihead/ops/rows/activation_run.h"
-#include "multihead/ops/rows/dropout_run.h"
 #include "multihead/ops/elementwise.h"
 #include "multihead/ops/elementwise_run.h"
+#include "multihead/ops/rows/activation_run.h"
+#include "multihead/ops/rows/dropout_run.h"
 #include "multihead/ops/rows/rows.h"
 
 namespace mh {
@@ -112,10 +112,10 @@ Tensor linear(const Tensor& x, const Tensor& w, const LinearOptions& options) {
   if (!records) return y;
 
   SavedLinear saved{.product = {x.detach(), weights, static_cast<bool>(options.bias), x.trace() != 0},
-              .decides = options.activation == Activation::none ? Tensor() : z,
-              .activation = options.activation,
-              .kept = kept,
-              .has_residual = static_cast<bool>(options.residual)};
+                    .decides = options.activation == Activation::none ? Tensor() : z,
+                    .activation = options.activation,
+                    .kept = kept,
+                    .has_residual = static_cast<bool>(options.residual)};
   return record("linear", y, {x, w, options.bias, options.residual},
                 [saved = std::move(saved)](const Tensor& dy) { return backward(saved, dy); });
 }

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "multihead/ops/rows/dropout.h"
 #include "multihead/ops/products/matmul.h"
+#include "multihead/ops/rows/dropout.h"
 #include "multihead/tensor/tensor.h"
 
 namespace mh {

@@ -1,9 +1,9 @@
 // linear_cross_entropy: logits, loss and both gradients a chunk of rows at a time.
 #include "multihead/autograd/tape.h"
 #include "multihead/kernels/rows.h"
+#include "multihead/ops/elementwise_run.h"
 #include "multihead/ops/rows/cross_entropy.h"
 #include "multihead/ops/rows/cross_entropy_rows.h"
-#include "multihead/ops/elementwise_run.h"
 #include "multihead/ops/rows/rows.h"
 #include "multihead/ops/run.h"
 

@@ -23,8 +23,8 @@ class TopKWeights {
   std::string rung_;
 };
 
-// w (V, C) f32. Throws: invalid_argument for another rank; unsupported for another type, and for a w that is traced on an
-// open tape.
+// w (V, C) f32. Throws: invalid_argument for another rank; unsupported for another type, and for a w that is traced on
+// an open tape.
 TopKWeights prepack_top_k(const Tensor& w);
 
 // top_k(x · wᵀ, k), x (R, C) f32.

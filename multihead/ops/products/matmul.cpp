@@ -2,8 +2,8 @@
 #include "multihead/ops/products/matmul.h"
 
 #include "multihead/autograd/tape.h"
-#include "multihead/ops/rows/activation_run.h"
 #include "multihead/ops/elementwise_run.h"
+#include "multihead/ops/rows/activation_run.h"
 #include "multihead/ops/rows/rows.h"
 #include "multihead/ops/run.h"
 

@@ -21,8 +21,8 @@ class SparseWeights {
   int64_t n_ = 0, k_ = 0;
 };
 
-// w (N, K) f32. Throws: invalid_argument for another rank; unsupported for another type, and for a w that is traced on an
-// open tape.
+// w (N, K) f32. Throws: invalid_argument for another rank; unsupported for another type, and for a w that is traced on
+// an open tape.
 SparseWeights prepack_sparse(const Tensor& w);
 
 // y = x · wᵀ + bias + residual, f32: x (M, K), bias (N) or empty, residual (M, N) or empty, y (M, N).

@@ -28,8 +28,8 @@ namespace detail {
 class EpochPlan;
 }
 
-// Epoch e: examples shuffled by Fisher and Yates with Random(seed, e); windows of the result, each sorted by tokens, then
-// source, equals as they stood; consecutive examples of a window in a batch while their tokens are at most
+// Epoch e: examples shuffled by Fisher and Yates with Random(seed, e); windows of the result, each sorted by tokens,
+// then source, equals as they stood; consecutive examples of a window in a batch while their tokens are at most
 // tokens_per_batch; the batches shuffled with the same numbers going on. It follows from the lengths, the options and
 // the epoch alone.
 class BatchOrder {

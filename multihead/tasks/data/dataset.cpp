@@ -120,13 +120,12 @@ void PairText::read_two(const PairFiles& files) {
   std::string_view sources = open(files.source), targets = open(files.target);
   report_.name = fmt::format("{} and {}", files.source, files.target);
   const int64_t lines = count_lines(sources), others = count_lines(targets);
-  check(lines == others, "{} has {} lines and {} has {}; expected the same number, line by line",
-        files.source, lines, files.target, others);
+  check(lines == others, "{} has {} lines and {} has {}; expected the same number, line by line", files.source, lines,
+        files.target, others);
   while (!sources.empty() && !targets.empty()) {
     const std::string_view source = next_line(sources), target = next_line(targets);
     ++report_.lines;
-    if (skips_line(is_blank(source) || is_blank(target),
-                   static_cast<int64_t>(std::max(source.size(), target.size()))))
+    if (skips_line(is_blank(source) || is_blank(target), static_cast<int64_t>(std::max(source.size(), target.size()))))
       continue;
     if (!report_.broken.skips(source, report_.lines) && !report_.broken.skips(target, report_.lines))
       add(source, target);

@@ -16,9 +16,9 @@ namespace mh {
 class PlainText {
  public:
   PlainText() = default;
-  // The lines of the file; gzip and xz are unpacked. Blank lines are skipped; lines that are not UTF-8 and those of more
-  // than kLongestLine bytes are skipped and counted. Throws: io where it cannot be read; invalid_argument where no line
-  // is left.
+  // The lines of the file; gzip and xz are unpacked. Blank lines are skipped; lines that are not UTF-8 and those of
+  // more than kLongestLine bytes are skipped and counted. Throws: io where it cannot be read; invalid_argument where no
+  // line is left.
   explicit PlainText(const std::string& path);
 
   // Takes the last `lines` lines off, as a text of their own. Throws: invalid_argument where more than half would go.

@@ -24,8 +24,8 @@ class TsvFile {
   std::string_view line() const { return line_; }
   int64_t number() const { return number_; }  // of the line, from 1; after the last, how many there are
 
-  // Splits the line into these columns, counted from 1, or into all where none is named; false, and the line is counted,
-  // where one of them is not UTF-8. Throws: invalid_argument, with file and line, where a column is missing.
+  // Splits the line into these columns, counted from 1, or into all where none is named; false, and the line is
+  // counted, where one of them is not UTF-8. Throws: invalid_argument, with file and line, where a column is missing.
   bool split(std::span<const int64_t> columns = {});
   const std::vector<std::string_view>& fields() const { return fields_; }  // of the last split
 

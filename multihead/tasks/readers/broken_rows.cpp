@@ -10,7 +10,8 @@ namespace mh {
 
 void BrokenRows::note(int64_t line, const std::string& why) {
   ++skipped_;
-  const auto known = std::find_if(reasons_.begin(), reasons_.end(), [&](const Reason& each) { return each.why == why; });
+  const auto known =
+      std::find_if(reasons_.begin(), reasons_.end(), [&](const Reason& each) { return each.why == why; });
   if (known == reasons_.end())
     reasons_.push_back({why, 1, line});
   else
@@ -20,8 +21,8 @@ void BrokenRows::note(int64_t line, const std::string& why) {
 void BrokenRows::add(int64_t line, const std::string& why) {
   note(line, why);
   if (++broken_ <= most_) return;
-  fail(ErrorKind::invalid_argument, "{}:{}: {}; {} broken row{} where data.max_broken is {}", printable_path(name_), line,
-       why, broken_, broken_ == 1 ? "" : "s", most_);
+  fail(ErrorKind::invalid_argument, "{}:{}: {}; {} broken row{} where data.max_broken is {}", printable_path(name_),
+       line, why, broken_, broken_ == 1 ? "" : "s", most_);
 }
 
 std::vector<std::string> BrokenRows::sentences(int64_t rows) const {

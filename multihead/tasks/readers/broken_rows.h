@@ -12,7 +12,8 @@ class BrokenRows {
   // `most`: broken rows that are put up with, data.max_broken.
   BrokenRows(std::string name, int64_t most) : name_(std::move(name)), most_(most) {}
 
-  // Counts a row that breaks a rule. Throws: invalid_argument, with the line, where it is one more than are put up with.
+  // Counts a row that breaks a rule. Throws: invalid_argument, with the line, where it is one more than are put up
+  // with.
   void add(int64_t line, const std::string& why);
   // Counts a row that holds nothing to learn from, such as an empty text: there may be any number.
   void skip(int64_t line, const std::string& why) { note(line, why); }

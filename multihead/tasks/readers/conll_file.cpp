@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "multihead/base/error.h"
-#include "multihead/tasks/readers/broken_rows.h"
 #include "multihead/tasks/data/text_file.h"
+#include "multihead/tasks/readers/broken_rows.h"
 #include "multihead/text/text_lines.h"
 #include "multihead/text/unicode/utf8.h"
 
@@ -60,7 +60,8 @@ TaggedSentences read_conll(const std::string& path, const ConllOptions& options)
     const auto at = [&](int64_t column) { return static_cast<size_t>(column == -1 ? count - 1 : column - 1); };
     const int64_t missing = options.word_column > count ? options.word_column : options.tag_column;
     if (options.word_column > count || options.tag_column > count) {
-      broken.add(line_number, fmt::format("{} column{}; expected text in column {}", count, count == 1 ? "" : "s", missing));
+      broken.add(line_number,
+                 fmt::format("{} column{}; expected text in column {}", count, count == 1 ? "" : "s", missing));
       whole = false;
     } else if (utf8_error(line)) {
       broken.add(line_number, "not UTF-8; a file in another encoding is converted by iconv -f WINDOWS-1252 -t UTF-8");

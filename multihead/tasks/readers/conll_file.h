@@ -23,9 +23,9 @@ struct TaggedSentences {
   std::vector<std::string> report{};  // a sentence for every rule that skipped something
 };
 
-// Columns stand apart by spaces or tabs; a blank line ends a sentence; lines that begin with -DOCSTART- are passed over.
-// gzip and xz are unpacked. A sentence with a line that lacks a column or is not UTF-8 is skipped, and the line counts as
-// broken. Throws: as read_text and BrokenRows::add; invalid_argument where no sentence is left.
+// Columns stand apart by spaces or tabs; a blank line ends a sentence; lines that begin with -DOCSTART- are passed
+// over. gzip and xz are unpacked. A sentence with a line that lacks a column or is not UTF-8 is skipped, and the line
+// counts as broken. Throws: as read_text and BrokenRows::add; invalid_argument where no sentence is left.
 TaggedSentences read_conll(const std::string& path, const ConllOptions& options);
 
 }  // namespace mh

@@ -25,7 +25,8 @@ std::vector<fs::path> entries(const fs::path& folder) {
 }
 
 bool ends_so(std::string name, const std::vector<std::string>& endings) {
-  std::transform(name.begin(), name.end(), name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
   return endings.empty() ||
          std::any_of(endings.begin(), endings.end(), [&](const std::string& each) { return name.ends_with(each); });
 }

@@ -8,8 +8,8 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/printable.h"
-#include "multihead/tasks/readers/broken_rows.h"
 #include "multihead/tasks/data/text_file.h"
+#include "multihead/tasks/readers/broken_rows.h"
 
 namespace mh {
 

@@ -14,7 +14,7 @@ struct SquadAnswer {
 
 struct SquadQuestion {
   std::string id{}, question{};
-  size_t context = 0;                   // its number in `contexts`
+  size_t context = 0;                  // its number in `contexts`
   std::vector<SquadAnswer> answers{};  // none: the context holds no answer
 };
 

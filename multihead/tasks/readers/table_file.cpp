@@ -55,15 +55,16 @@ TableFile::TableFile(const std::string& path, const TableOptions& options)
     numbers_.push_back(column_number(column));
     named = named || numbers_.back() == 0;
     check(format_ != TableFormat::jsonl || numbers_.back() == 0,
-          "{}: JSON lines have keys, and column {} is asked for; expected the name of a key", printable_path(path), column);
+          "{}: JSON lines have keys, and column {} is asked for; expected the name of a key", printable_path(path),
+          column);
   }
   if (named && format_ != TableFormat::jsonl) take_header();
 }
 
 void TableFile::take_header() {
   std::string why;
-  check(read_row(why) && why.empty(), "{}: {}; expected a first row with the names of the columns", printable_path(path_),
-        why.empty() ? "it is empty" : why);
+  check(read_row(why) && why.empty(), "{}: {}; expected a first row with the names of the columns",
+        printable_path(path_), why.empty() ? "it is empty" : why);
   for (size_t n = 0; n < numbers_.size(); ++n) {
     if (numbers_[n] != 0) continue;
     const std::string& wanted = options_.columns[n];

@@ -52,7 +52,8 @@ WindowAnswer best_span(const Encoded& window, int32_t first_id, const float* sta
 
 // From the beginning of the first token's word to the end of the last one's.
 Answer answer_of(const Encoded& window, const WindowAnswer& best, std::string_view context) {
-  Answer out{.begin = window.offsets[best.first].begin, .end = window.offsets[best.last].end,
+  Answer out{.begin = window.offsets[best.first].begin,
+             .end = window.offsets[best.last].end,
              .score = static_cast<float>(best.score)};
   for (size_t n = 0; n < window.ids.size(); ++n) {
     if (window.sequences[n] != 1 || window.words[n] < 0) continue;
@@ -71,7 +72,8 @@ struct Answerer::Parts {
 };
 
 std::vector<Encoded> Answerer::Parts::windows(const Question& one, const AnswerOptions& options, size_t number) const {
-  check(!utf8_error(one.question) && !utf8_error(one.context), "Answerer: question {} or its text is not UTF-8", number);
+  check(!utf8_error(one.question) && !utf8_error(one.context), "Answerer: question {} or its text is not UTF-8",
+        number);
   const int64_t longest = std::min(options.max_length, encoder.longest);
   const auto taken = static_cast<int64_t>(encoder.tokenizer.encode_pair(one.question, "").ids.size());
   check(taken < longest, "Answerer: question {} has {} tokens; expected fewer than {}, so that some of the text fits",

@@ -17,10 +17,10 @@ struct Question {
 };
 
 struct AnswerOptions {
-  int64_t max_length = 384;      // of a window, in tokens, question and special ones included
-  int64_t stride = 128;          // tokens that a window has in common with the one before it
-  int64_t longest_answer = 15;   // tokens
-  bool no_answer = false;        // the text may have none: an empty answer wins where the model prefers its first token
+  int64_t max_length = 384;     // of a window, in tokens, question and special ones included
+  int64_t stride = 128;         // tokens that a window has in common with the one before it
+  int64_t longest_answer = 15;  // tokens
+  bool no_answer = false;       // the text may have none: an empty answer wins where the model prefers its first token
 };
 
 struct Answer {
@@ -32,8 +32,8 @@ struct Answer {
 // Copies share the model; every method may be called from many threads at once.
 class Answerer {
  public:
-  // A Hugging Face folder with a question answerer. Throws: io, invalid_argument, unsupported; a sentence that names the
-  // file, or the verb that the folder is for.
+  // A Hugging Face folder with a question answerer. Throws: io, invalid_argument, unsupported; a sentence that names
+  // the file, or the verb that the folder is for.
   static Answerer load(const std::string& folder, DType compute = DType::f32);
 
   // The best part of each context. A context longer than a window is read in several, and the best of all counts;

@@ -75,7 +75,8 @@ std::vector<Classification> Classifier::operator()(std::span<const std::string> 
       const std::string_view text = texts[n];
       check(!utf8_error(text), "Classifier: text {} is not UTF-8", n + 1);
       const size_t tab = text.find('\t');
-      check(!reads_pairs() || tab != std::string_view::npos, "Classifier: text {} is not a pair; expected two texts with a tab between them", n + 1);
+      check(!reads_pairs() || tab != std::string_view::npos,
+            "Classifier: text {} is not a pair; expected two texts with a tab between them", n + 1);
       const std::string_view pair = tab == std::string_view::npos ? std::string_view() : text.substr(tab + 1);
       Encoded whole = encode_text(parts_->folder.tokenizer, text.substr(0, tab), pair, 0);
       const bool cut = static_cast<int64_t>(whole.ids.size()) > longest;
@@ -87,8 +88,8 @@ std::vector<Classification> Classifier::operator()(std::span<const std::string> 
     }
     Pass pass = Pass::inference(parts_->compute);
     const auto rows = static_cast<int64_t>(types.size());
-    const Tensor p = scores_of_logits(
-        model.logits(token_batch(ids), tensor<int32_t>(types, {rows}), pass), parts_->scoring);
+    const Tensor p =
+        scores_of_logits(model.logits(token_batch(ids), tensor<int32_t>(types, {rows}), pass), parts_->scoring);
     for (size_t row = 0; row < ids.size(); ++row) {
       const float* scores = p.data<float>() + static_cast<int64_t>(row) * p.size(1);
       Classification& one = out[begin + row];

@@ -14,9 +14,9 @@ namespace mh {
 struct Classification {
   std::string label{};          // the most probable
   float score = 0;              // its probability
-  std::vector<float> scores{};  // of every label, in the order of Classifier::labels(): they sum to 1; of a folder with one
-                                // label, or whose labels do not exclude one another, each for itself; of a regression
-                                // its number
+  std::vector<float> scores{};  // of every label, in the order of Classifier::labels(): they sum to 1; of a folder with
+                                // one label, or whose labels do not exclude one another, each for itself; of a
+                                // regression its number
   bool cut = false;             // the text was longer than the model reads
 };
 

@@ -54,8 +54,9 @@ Embedder Embedder::load(const std::string& folder, DType compute) {
   for (const auto& module : m.after) {
     const auto* dense = std::get_if<DenseModule>(&module);
     if (dense == nullptr) continue;
-    check(dense->weight.size(1) == parts->width, "{}: a dense layer reads vectors of {} numbers; those before it have {}",
-          printable_path(folder), dense->weight.size(1), parts->width);
+    check(dense->weight.size(1) == parts->width,
+          "{}: a dense layer reads vectors of {} numbers; those before it have {}", printable_path(folder),
+          dense->weight.size(1), parts->width);
     parts->width = dense->weight.size(0);
   }
   if (!m.default_prompt.empty()) parts->prompt = m.prompts.at(m.default_prompt);

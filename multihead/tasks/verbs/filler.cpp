@@ -7,8 +7,8 @@
 #include "multihead/base/error.h"
 #include "multihead/base/printable.h"
 #include "multihead/models/pretrained/network.h"
-#include "multihead/ops/shape.h"
 #include "multihead/ops/rows/softmax.h"
+#include "multihead/ops/shape.h"
 #include "multihead/tasks/verbs/text_encoder.h"
 #include "multihead/text/unicode/utf8.h"
 
@@ -92,22 +92,23 @@ std::vector<Filled> Filler::operator()(std::span<const std::string> texts, int64
     Pass pass = Pass::inference(encoder.compute);
     for (size_t begin = 0; begin < places.size(); begin += kGapsAtOnce) {
       const size_t end = std::min(places.size(), begin + kGapsAtOnce);
-      const std::vector<int32_t> some(places.begin() + static_cast<int64_t>(begin), places.begin() + static_cast<int64_t>(end));
+      const std::vector<int32_t> some(places.begin() + static_cast<int64_t>(begin),
+                                      places.begin() + static_cast<int64_t>(end));
       const Tensor p =
           softmax((*network.head)(gather(rows, tensor<int32_t>(some, {static_cast<int64_t>(some.size())})), pass));
       for (size_t n = begin; n < end; ++n) {
         const float* scores = p.data<float>() + static_cast<int64_t>(n - begin) * p.size(1);
         std::vector<int32_t> ids(static_cast<size_t>(known));
         for (size_t id = 0; id < ids.size(); ++id) ids[id] = static_cast<int32_t>(id);
-        std::partial_sort(ids.begin(), ids.begin() + k, ids.end(), [&](int32_t a, int32_t b) {
-          return scores[a] != scores[b] ? scores[a] > scores[b] : a < b;
-        });
+        std::partial_sort(ids.begin(), ids.begin() + k, ids.end(),
+                          [&](int32_t a, int32_t b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
         const auto [text, number] = gaps[n];
         Gap& gap = out[text].gaps[number];
         for (int64_t best = 0; best < k; ++best) {
           const int32_t id = ids[static_cast<size_t>(best)];
           const std::string token = text_of_token(encoder.tokenizer, id);
-          gap.fillings.push_back({.token = token, .id = id, .score = scores[id], .text = with_token(texts[text], gap, token)});
+          gap.fillings.push_back(
+              {.token = token, .id = id, .score = scores[id], .text = with_token(texts[text], gap, token)});
         }
       }
     }

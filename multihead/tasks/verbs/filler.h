@@ -15,8 +15,8 @@ namespace mh {
 struct Filling {
   std::string token{};  // as text: "capital"
   int32_t id = 0;
-  float score = 0;      // its probability
-  std::string text{};   // the whole text with this token in the gap, other gaps left
+  float score = 0;     // its probability
+  std::string text{};  // the whole text with this token in the gap, other gaps left
 };
 
 struct Gap {
@@ -32,8 +32,8 @@ struct Filled {
 // Copies share the model; every method may be called from many threads at once.
 class Filler {
  public:
-  // A Hugging Face folder with a masked language model. Throws: io, invalid_argument, unsupported; a sentence that names
-  // the file, or the verb that the folder is for.
+  // A Hugging Face folder with a masked language model. Throws: io, invalid_argument, unsupported; a sentence that
+  // names the file, or the verb that the folder is for.
   static Filler load(const std::string& folder, DType compute = DType::f32);
 
   // The k likeliest tokens of each gap. Throws: invalid_argument for a text that is not UTF-8, and unless 1 <= k <= the

@@ -109,9 +109,11 @@ DenseModule read_dense(const std::string& folder) {
   const ModulesJson json = module_json(path);
   if (module_value(json, path, "use_residual", false))
     fail(ErrorKind::unsupported, "{}: use_residual is true; expected a dense layer without it", printable_path(path));
-  const auto in = module_value(json, path, "in_features", int64_t{0}), width = module_value(json, path, "out_features", int64_t{0});
-  DenseModule out{.activation = dense_activation(
-                      module_value(json, path, "activation_function", std::string("torch.nn.modules.activation.Tanh")), path)};
+  const auto in = module_value(json, path, "in_features", int64_t{0}),
+             width = module_value(json, path, "out_features", int64_t{0});
+  DenseModule out{
+      .activation = dense_activation(
+          module_value(json, path, "activation_function", std::string("torch.nn.modules.activation.Tanh")), path)};
   NamedTensors tensors = read_safetensors(weights).tensors;
   const auto take = [&](const char* name, const Shape& shape) {
     const auto at = tensors.find(name);
@@ -130,7 +132,8 @@ DenseModule read_dense(const std::string& folder) {
 void read_modules(const std::string& folder, const std::string& path, SentenceModules& out) {
   const ModulesJson modules = module_json(path);
   if (!modules.is_array() || modules.size() < 2)
-    fail(ErrorKind::io, "{}: not a list of modules; expected a Transformer and a Pooling at least", printable_path(path));
+    fail(ErrorKind::io, "{}: not a list of modules; expected a Transformer and a Pooling at least",
+         printable_path(path));
   for (size_t n = 0; n < modules.size(); ++n) {
     std::string type = module_value(modules[n], path, "type", std::string());
     type = type.substr(type.rfind('.') + 1);
@@ -175,7 +178,9 @@ void pool_one(const float* rows, int64_t count, int64_t skipped, int64_t width, 
       sum = pooling == TokenPooling::max ? (x > sum || std::isnan(x) ? x : sum) : sum + weight * x;
     }
   }
-  const double by = pooling == TokenPooling::max ? 1 : pooling == TokenPooling::mean_sqrt_length ? std::sqrt(weights) : weights;
+  const double by = pooling == TokenPooling::max                ? 1
+                    : pooling == TokenPooling::mean_sqrt_length ? std::sqrt(weights)
+                                                                : weights;
   for (int64_t c = 0; c < width; ++c) out[c] = static_cast<float>(sums[static_cast<size_t>(c)] / by);
 }
 
@@ -223,7 +228,8 @@ Tensor apply_modules(const SentenceModules& modules, Tensor vectors) {
     if (const auto* dense = std::get_if<DenseModule>(&module)) {
       vectors = linear(vectors, dense->weight, {.bias = dense->bias, .activation = dense->activation});
     } else {
-      for (int64_t n = 0; n < vectors.size(0); ++n) normalise_row(vectors.data<float>() + n * vectors.size(1), vectors.size(1));
+      for (int64_t n = 0; n < vectors.size(0); ++n)
+        normalise_row(vectors.data<float>() + n * vectors.size(1), vectors.size(1));
     }
   }
   return vectors;

@@ -22,13 +22,13 @@ struct DenseModule {
 struct NormaliseModule {};
 
 struct SentenceModules {
-  bool named = false;           // there is a modules.json; else: mean pooling, nothing after it
-  std::string model_folder{};   // of config.json and the tokenizer
+  bool named = false;          // there is a modules.json; else: mean pooling, nothing after it
+  std::string model_folder{};  // of config.json and the tokenizer
   std::vector<TokenPooling> pooling{TokenPooling::mean};  // several: one vector behind the other
-  bool pools_prompt = true;     // the prompt's tokens count too
+  bool pools_prompt = true;                               // the prompt's tokens count too
   std::vector<std::variant<DenseModule, NormaliseModule>> after{};
-  int64_t max_length = 0;       // of sentence_bert_config.json; 0: none is named
-  bool lowercase = false;       // likewise
+  int64_t max_length = 0;                        // of sentence_bert_config.json; 0: none is named
+  bool lowercase = false;                        // likewise
   std::map<std::string, std::string> prompts{};  // by name: "query", "document", …
   std::string default_prompt{}, similarity{};    // "cosine", "dot", …; empty: not named
 };

@@ -13,9 +13,9 @@
 namespace mh {
 
 struct TaggedSpan {
-  std::string label{};         // the type of the entity, "PER"; "_" where tags have none
-  size_t begin = 0, end = 0;   // bytes of the text
-  float score = 0;             // the mean probability of its words' tags
+  std::string label{};        // the type of the entity, "PER"; "_" where tags have none
+  size_t begin = 0, end = 0;  // bytes of the text
+  float score = 0;            // the mean probability of its words' tags
 };
 
 struct Tagging {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "multihead/text/pipeline/document.h"
-#include "multihead/text/pipeline/read/json_fields.h"
 #include "multihead/text/pipeline/models/trie.h"
+#include "multihead/text/pipeline/read/json_fields.h"
 
 namespace mh::detail {
 

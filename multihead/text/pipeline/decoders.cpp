@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "multihead/base/error.h"
-#include "multihead/text/pipeline/models/byte_alphabet.h"
 #include "multihead/text/pipeline/metaspace.h"
+#include "multihead/text/pipeline/models/byte_alphabet.h"
 #include "multihead/text/pipeline/read/read_parts.h"
 #include "multihead/text/pipeline/searched.h"
 #include "multihead/text/unicode/code_set.h"

@@ -10,10 +10,10 @@
 #include "multihead/text/pipeline/decoders.h"
 #include "multihead/text/pipeline/document.h"
 #include "multihead/text/pipeline/margins.h"
+#include "multihead/text/pipeline/models/word_model.h"
 #include "multihead/text/pipeline/normalisers.h"
 #include "multihead/text/pipeline/splitters.h"
 #include "multihead/text/pipeline/templates.h"
-#include "multihead/text/pipeline/models/word_model.h"
 
 namespace mh::detail {
 

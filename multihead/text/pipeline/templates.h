@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "multihead/text/pipeline/read/json_fields.h"
 #include "multihead/text/pipeline/models/word_model.h"
+#include "multihead/text/pipeline/read/json_fields.h"
 
 namespace mh::detail {
 

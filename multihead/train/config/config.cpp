@@ -126,11 +126,16 @@ void put_text(TrainConfig& config, const std::string& where, const ConfigKey& ke
   check(!utf8_error(text), "{}: the value of {} is not UTF-8", where, key.path());
   std::optional<ConfigValue> value;
   const ConfigValue now = key.value(config);
-  if (key.from_text) value = key.from_text(text);
-  else if (std::holds_alternative<std::string>(now)) value = text;
-  else if (std::holds_alternative<int64_t>(now)) value = parsed<int64_t>(text);
-  else if (std::holds_alternative<double>(now)) value = parsed<double>(text);
-  else if (std::holds_alternative<bool>(now) && (text == "true" || text == "false")) value = text == "true";
+  if (key.from_text)
+    value = key.from_text(text);
+  else if (std::holds_alternative<std::string>(now))
+    value = text;
+  else if (std::holds_alternative<int64_t>(now))
+    value = parsed<int64_t>(text);
+  else if (std::holds_alternative<double>(now))
+    value = parsed<double>(text);
+  else if (std::holds_alternative<bool>(now) && (text == "true" || text == "false"))
+    value = text == "true";
   if (!value || !key.take(config, *value)) refuse(where, key, detail::value_text(text));
 }
 
@@ -205,8 +210,8 @@ void check_config(const TrainConfig& config) {
         "config: model.hidden is {}; with model.attention expected an even number, at most 512", recurrent.hidden);
   check(!recurrent.is_recurrent() || model.encoder_layers > 0,
         "config: model.encoder_layers is 0; expected 1 or more of a recurrent net");
-  check(recurrent.is_recurrent() || model.width % model.heads == 0, "config: model.width {} is no multiple of model.heads {}", model.width,
-        model.heads);
+  check(recurrent.is_recurrent() || model.width % model.heads == 0,
+        "config: model.width {} is no multiple of model.heads {}", model.width, model.heads);
   check(recurrent.is_recurrent() || model.positions != ModelPositions::rotary || model.width / model.heads % 2 == 0,
         "config: rotary positions need heads of even width; model.width / model.heads is {}",
         model.width / model.heads);

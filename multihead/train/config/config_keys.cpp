@@ -22,50 +22,56 @@ void add_task(std::vector<ConfigKey>& keys) {
             "Of a language model: whether windows of data.max_length tokens run across lines; else every line is "
             "learned for itself.");
   task.integer("samples", &T::samples, {0, 100}, "Texts that a language model writes at each validation.");
-  task.text("metric", &T::metric,
-            "The metric that tells the better model: of classify \"accuracy\", \"macro_f1\", \"matthews\" or \"loss\"; empty: "
-            "the task's own, accuracy or the loss.");
-  task.choice<ClassWeights>("class_weights", &T::class_weights,
-                            {{"none", ClassWeights::none}, {"balanced", ClassWeights::balanced}},
-                            "Of classify: how much a text counts in the loss: all the same, or so that every class counts the "
-                            "same in all.");
+  task.text(
+      "metric", &T::metric,
+      "The metric that tells the better model: of classify \"accuracy\", \"macro_f1\", \"matthews\" or \"loss\"; empty: "
+      "the task's own, accuracy or the loss.");
+  task.choice<ClassWeights>(
+      "class_weights", &T::class_weights, {{"none", ClassWeights::none}, {"balanced", ClassWeights::balanced}},
+      "Of classify: how much a text counts in the loss: all the same, or so that every class counts the "
+      "same in all.");
 }
 
 void add_model(std::vector<ConfigKey>& keys) {
   using M = TransformerConfig;
   using R = RecurrentChoice;
   Section<R> recurrent(keys, "model", &TrainConfig::recurrent);
-  recurrent.choice<ModelKind>("kind", &R::kind,
-                              {{"transformer", ModelKind::transformer},
-                               {"lstm", ModelKind::lstm},
-                               {"gru", ModelKind::gru},
-                               {"rnn", ModelKind::rnn},
-                               {"bert", ModelKind::bert},
-                               {"distilbert", ModelKind::distilbert},
-                               {"modernbert", ModelKind::modernbert}},
-                              "The architecture: the Transformer, for which task.kind says with which stacks; of translation also "
-                              "a recurrent encoder and decoder, which read width, hidden, attention, layers, dropout, tied and "
-                              "max_length; of classify and tag one of Hugging Face's families, and transformers loads the folder.");
+  recurrent.choice<ModelKind>(
+      "kind", &R::kind,
+      {{"transformer", ModelKind::transformer},
+       {"lstm", ModelKind::lstm},
+       {"gru", ModelKind::gru},
+       {"rnn", ModelKind::rnn},
+       {"bert", ModelKind::bert},
+       {"distilbert", ModelKind::distilbert},
+       {"modernbert", ModelKind::modernbert}},
+      "The architecture: the Transformer, for which task.kind says with which stacks; of translation also "
+      "a recurrent encoder and decoder, which read width, hidden, attention, layers, dropout, tied and "
+      "max_length; of classify and tag one of Hugging Face's families, and transformers loads the folder.");
   recurrent.choice<PairAttention>("attention", &R::attention,
                                   {{"none", PairAttention::none},
                                    {"additive", PairAttention::additive},
                                    {"multiplicative", PairAttention::multiplicative}},
                                   "How a recurrent decoder looks at the source: not at all; Bahdanau's way; Luong's.");
-  recurrent.integer("hidden", &R::hidden, {1, 65536},
-                    "Width of a recurrent decoder's state; with attention even and at most 512, half of it in each direction of "
-                    "the encoder.");
+  recurrent.integer(
+      "hidden", &R::hidden, {1, 65536},
+      "Width of a recurrent decoder's state; with attention even and at most 512, half of it in each direction of "
+      "the encoder.");
   Section<StartConfig>(keys, "model", &TrainConfig::start)
-      .text("from", &StartConfig::from,
-            "The folder of a model, or its file, whose weights training starts from; empty: fresh weights. Of classify and "
-            "tag also any encoder of Hugging Face's.");
+      .text(
+          "from", &StartConfig::from,
+          "The folder of a model, or its file, whose weights training starts from; empty: fresh weights. Of classify and "
+          "tag also any encoder of Hugging Face's.");
   Section<M> model(keys, "model", &TrainConfig::model);
   model.integer("vocabulary", &M::vocabulary, {0, 10 * kMillion},
                 "Tokens the model knows; 0: as many as the tokenizer has.");
   model.integer("width", &M::width, {1, 65536}, "Width of the model, d_model in the paper; a multiple of heads.");
   model.integer("heads", &M::heads, {1, 4096}, "Heads of every attention.");
   model.integer("feed_forward", &M::feed_forward, {1, kMillion}, "Width of the feed-forward's middle.");
-  model.integer("encoder_layers", &M::encoder_layers, {0, 1024}, "Layers that read the source; a language model has none, whatever stands here.");
-  model.integer("decoder_layers", &M::decoder_layers, {1, 1024}, "Layers that write the target, or all layers of a language model.");
+  model.integer("encoder_layers", &M::encoder_layers, {0, 1024},
+                "Layers that read the source; a language model has none, whatever stands here.");
+  model.integer("decoder_layers", &M::decoder_layers, {1, 1024},
+                "Layers that write the target, or all layers of a language model.");
   model.choice<NormPlace>("norm", &M::norm, {{"pre", NormPlace::before}, {"post", NormPlace::after}},
                           "Where layers normalise: before each sublayer, or after it as in the paper.");
   model.choice<Middle>("activation", &M::middle,
@@ -104,8 +110,9 @@ void add_tokenizer(std::vector<ConfigKey>& keys) {
   Section<T> tokenizer(keys, "tokenizer", &TrainConfig::tokenizer);
   tokenizer.text("path", &T::path,
                  "An existing tokenizer.json; empty: one is learned from the training data, by the keys below.");
-  tokenizer.choice<TokenizerKind>("kind", &T::kind, {{"bpe", TokenizerKind::bpe}, {"words", TokenizerKind::words}},
-                                  "What is learned: byte-level BPE; or whole words, where a word that was not seen is unknown.");
+  tokenizer.choice<TokenizerKind>(
+      "kind", &T::kind, {{"bpe", TokenizerKind::bpe}, {"words", TokenizerKind::words}},
+      "What is learned: byte-level BPE; or whole words, where a word that was not seen is unknown.");
   tokenizer.integer("min_count", &T::min_count, {1, kMillion}, "Of words: those seen less often are unknown.");
   tokenizer.integer("vocabulary", &T::vocabulary, {260, 10 * kMillion},
                     "Of bpe: tokens to learn, the 4 special ones and the 256 bytes included.");

@@ -57,10 +57,7 @@ bool holds_run(const TrainConfig& config, bool resume) {
 }
 
 TrainStart train_start(const Task& task, const Stepper& stepper, int64_t steps) {
-  return {.parameters = stepper.params().count(),
-          .data = task.facts(),
-          .first_step = stepper.steps(),
-          .steps = steps};
+  return {.parameters = stepper.params().count(), .data = task.facts(), .first_step = stepper.steps(), .steps = steps};
 }
 
 }  // namespace mh::detail

@@ -7,8 +7,8 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/printable.h"
-#include "multihead/train/config/config_keys.h"
 #include "multihead/tasks/data/dataset.h"
+#include "multihead/train/config/config_keys.h"
 
 namespace mh {
 

@@ -25,8 +25,8 @@ struct TrainStep {
   int64_t epoch = 0;  // counted from 1
   double loss = 0;    // that is trained on, per token
   double learning_rate = 0, grad_norm = 0;
-  int64_t tokens = 0;            // of the step, those whose loss counts
-  double tokens_per_second = 0;  // moving average
+  int64_t tokens = 0;              // of the step, those whose loss counts
+  double tokens_per_second = 0;    // moving average
   std::string counted = "tokens";  // what these two count
   double seconds_left = 0;
 };
@@ -37,8 +37,8 @@ struct TrainValidation {
   Metrics metrics{};                   // of the task, such as {"loss", 2.1}, {"bleu", 31.5}
   std::vector<std::string> samples{};  // of what the model writes, where the task shows any
   Watched watched{};
-  bool best = false;                   // by the watched metric, so far
-  bool mean = false;                   // of the running mean of the weights, else of the weights themselves
+  bool best = false;                    // by the watched metric, so far
+  bool mean = false;                    // of the running mean of the weights, else of the weights themselves
   std::optional<double> other_value{};  // the watched metric of the other of the two, which is worse
 
   // Throws: invalid_argument where the task has no such metric.

@@ -179,10 +179,8 @@ TEST_F(Pairs, AFileWithoutAPairIsRefusedWithTheReasons) {
 }
 
 TEST_F(Pairs, AMissingColumnIsRefusedWithTheLine) {
-  EXPECT_EQ(refusal([&] { read("one\teins\ntwo\n"); }),
-            "a.tsv:2: the line has 1 column; expected text in column 2");
-  EXPECT_EQ(refusal([&] { read("one\teins\n", 1, 4); }),
-            "a.tsv:1: the line has 2 columns; expected text in column 4");
+  EXPECT_EQ(refusal([&] { read("one\teins\ntwo\n"); }), "a.tsv:2: the line has 1 column; expected text in column 2");
+  EXPECT_EQ(refusal([&] { read("one\teins\n", 1, 4); }), "a.tsv:1: the line has 2 columns; expected text in column 4");
   EXPECT_EQ(refusal([&] { read("one\teins\n", 0, 1); }), "pairs: columns 0 and 1; expected 1 or more");
 }
 

@@ -19,8 +19,9 @@ TEST(LabelsOfATask, OneThatWasNotSeenIsRefusedWithItsPlace) {
   const Labels labels({"positive", "negative"});
   EXPECT_EQ(refusal_of([&] { labels.require("positiv", "v.tsv:7"); }).sentence,
             "v.tsv:7: the label 'positiv' does not occur in the training data; did you mean 'positive'?");
-  EXPECT_EQ(refusal_of([&] { labels.require("3", "v.tsv:7"); }).sentence,
-            "v.tsv:7: the label '3' does not occur in the training data; expected one of its 2: 'negative', 'positive'");
+  EXPECT_EQ(
+      refusal_of([&] { labels.require("3", "v.tsv:7"); }).sentence,
+      "v.tsv:7: the label '3' does not occur in the training data; expected one of its 2: 'negative', 'positive'");
 }
 
 }  // namespace

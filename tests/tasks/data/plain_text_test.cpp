@@ -22,8 +22,10 @@ class PlainTexts : public testing::Test {
 };
 
 TEST_F(PlainTexts, SkipWhatIsBlankBrokenOrEndless) {
-  const PlainText text = read("\xEF\xBB\xBFone two\r\n\n  \t\nthr\xFF" "ee\n f\xC3\xBCr  vier\n" +
-                              std::string(static_cast<size_t>(kLongestLine) + 1, 'x') + "\nend");
+  const PlainText text = read(
+      "\xEF\xBB\xBFone two\r\n\n  \t\nthr\xFF"
+      "ee\n f\xC3\xBCr  vier\n" +
+      std::string(static_cast<size_t>(kLongestLine) + 1, 'x') + "\nend");
   EXPECT_EQ(text.lines(), (std::vector<std::string_view>{"one two", " f\xC3\xBCr  vier", "end"}));
   EXPECT_EQ(text.words(), 5);
   EXPECT_EQ(text.bytes(), (7 + 1) + (11 + 1) + (3 + 1));

@@ -88,8 +88,9 @@ TEST_F(TableFiles, BrokenRowsAreCountedWithTheirLines) {
 TEST_F(TableFiles, OneMoreThanMaxBrokenIsRefused) {
   const std::string text = "a\nb\nc\td\n";
   EXPECT_EQ(read("a.tsv", text, {.columns = {"2"}, .max_broken = 2}), (Rows{{"d"}}));
-  EXPECT_EQ(refused("a.tsv", text, {.columns = {"2"}, .max_broken = 1}),
-            "'" + (folder_ / "a.tsv") + "':2: 1 column; expected text in column 2; 2 broken rows where data.max_broken is 1");
+  EXPECT_EQ(
+      refused("a.tsv", text, {.columns = {"2"}, .max_broken = 1}),
+      "'" + (folder_ / "a.tsv") + "':2: 1 column; expected text in column 2; 2 broken rows where data.max_broken is 1");
 }
 
 TEST_F(TableFiles, ColumnsThatAreNotThereAreRefused) {

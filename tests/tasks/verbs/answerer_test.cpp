@@ -72,7 +72,8 @@ TEST_F(EncoderHeads, AnAnswerIsTheBestSpanOfTheFormula) {
   const Tensor starts = outputs["start_logits"], ends = outputs["end_logits"];
   for (const int64_t longest : {1, 2, 15}) {
     double start_sum = 0, end_sum = 0, best = 0;
-    for (const int64_t n : {0, 5, 6, 7, 8, 9}) start_sum += std::exp(starts.item({n})), end_sum += std::exp(ends.item({n}));
+    for (const int64_t n : {0, 5, 6, 7, 8, 9})
+      start_sum += std::exp(starts.item({n})), end_sum += std::exp(ends.item({n}));
     size_t first = 0, last = 0;
     for (int64_t a = 5; a <= 9; ++a)
       for (int64_t b = a; b <= std::min<int64_t>(9, a + longest - 1); ++b)
@@ -102,7 +103,8 @@ TEST_F(EncoderHeads, ALongContextIsReadInWindows) {
   for (size_t begin = 0;; begin += 5) {  // 11 tokens a window, 5 of the question and the special ones; a stride of 5
     const size_t end = std::min(begin + 6, all.ids.size());
     if (begin >= end) break;
-    const std::string part = context.substr(all.offsets[begin].begin, all.offsets[end - 1].end - all.offsets[begin].begin);
+    const std::string part =
+        context.substr(all.offsets[begin].begin, all.offsets[end - 1].end - all.offsets[begin].begin);
     best = std::max<double>(best, answerer("who ?", part, {.stride = 0}).score);
     parts.push_back({"who ?", part});
     if (end == all.ids.size()) break;
@@ -114,7 +116,8 @@ TEST_F(EncoderHeads, ALongContextIsReadInWindows) {
   for (size_t n = 0; n < parts.size(); ++n)
     EXPECT_EQ(together[n].score, answerer(parts[n].question, parts[n].context).score);  // bits
   EXPECT_EQ(answerer("who ?", "").text, "");
-  EXPECT_TRUE(refusal_of([&] { answerer("who who who who who who who who ?", "ada"); }).says("so that some of the text fits"));
+  EXPECT_TRUE(
+      refusal_of([&] { answerer("who who who who who who who who ?", "ada"); }).says("so that some of the text fits"));
   EXPECT_TRUE(refusal_of([&] { Answerer::load(put("bert_body")); }).says("use `multihead embed`"));
 }
 
@@ -128,7 +131,8 @@ TEST_F(EncoderHeads, ClassifiersScoreAsTheirConfigSays) {
     put_text(folder + "/config.json", config.dump());
     return Classifier::load(folder)("the cat\tsat").scores;
   };
-  const auto soft = scores("single_label_classification"), each = scores("multi_label_classification"), plain = scores("regression");
+  const auto soft = scores("single_label_classification"), each = scores("multi_label_classification"),
+             plain = scores("regression");
   double sum = 0;
   for (int64_t n = 0; n < 3; ++n) sum += std::exp(logits.item({0, n}));
   for (int64_t n = 0; n < 3; ++n) {

@@ -21,7 +21,8 @@ class Embedding : public testing::Test {
   // The model's rows of one text, row by row.
   std::vector<std::vector<double>> rows_of(const std::string& text) const {
     const Encoded encoded = Tokenizer::load(folder_.path()).encode_input(text);
-    const Tensor rows = Pretrained::load(folder_.path()).forward({.tokens = token_batch({encoded.ids})})["last_hidden_state"];
+    const Tensor rows =
+        Pretrained::load(folder_.path()).forward({.tokens = token_batch({encoded.ids})})["last_hidden_state"];
     std::vector<std::vector<double>> out;
     for (int64_t n = 0; n < rows.size(0); ++n) {
       out.emplace_back();
@@ -31,15 +32,17 @@ class Embedding : public testing::Test {
   }
   void put_modules(const std::string& pooling, const std::string& more = "") const {
     std::filesystem::create_directories(folder_ / "1_Pooling");
-    put_text(folder_ / "modules.json",
-             R"([{"idx":0,"name":"0","path":"","type":"sentence_transformers.models.Transformer"},)"
-             R"({"idx":1,"name":"1","path":"1_Pooling","type":"sentence_transformers.sentence_transformer.modules.pooling.Pooling"})" +
-                 more + "]");
+    put_text(
+        folder_ / "modules.json",
+        R"([{"idx":0,"name":"0","path":"","type":"sentence_transformers.models.Transformer"},)"
+        R"({"idx":1,"name":"1","path":"1_Pooling","type":"sentence_transformers.sentence_transformer.modules.pooling.Pooling"})" +
+            more + "]");
     put_text(folder_ / "1_Pooling/config.json", pooling);
   }
   static void expect_near(const Tensor& vector, const std::vector<double>& expected) {
     ASSERT_EQ(vector.count(), static_cast<int64_t>(expected.size()));
-    for (int64_t c = 0; c < vector.count(); ++c) EXPECT_NEAR(vector.item({c}), expected[static_cast<size_t>(c)], 2e-6) << c;
+    for (int64_t c = 0; c < vector.count(); ++c)
+      EXPECT_NEAR(vector.item({c}), expected[static_cast<size_t>(c)], 2e-6) << c;
   }
   std::string refused() const {
     return refusal_of([&] { Embedder::load(folder_.path()); }).sentence;
@@ -68,7 +71,8 @@ TEST_F(Embedding, APlainEncoderGivesTheMeanOfItsRows) {
 
 TEST_F(Embedding, AVectorHasTheSameBitsAloneAndAmongOthers) {
   const Embedder embedder = Embedder::load(folder_.path());
-  const std::vector<std::string> texts{"the cat sat on the mat", "", "a", "ada sings in rome . who ? the dog sat", "dog"};
+  const std::vector<std::string> texts{"the cat sat on the mat", "", "a", "ada sings in rome . who ? the dog sat",
+                                       "dog"};
   const Embeddings together = embedder(texts);
   EXPECT_EQ(together.cut, std::vector<size_t>{3});  // 12 tokens, and 11 positions
   for (size_t n = 0; n < texts.size(); ++n) {
@@ -98,10 +102,12 @@ TEST_F(Embedding, PoolingsOfBothFormsAreJoined) {
 
 TEST_F(Embedding, DenseLayersAndLengthsFollow) {
   std::filesystem::create_directories(folder_ / "2_Dense");
-  put_text(folder_ / "2_Dense/config.json",
-           R"({"in_features":8,"out_features":3,"bias":true,"activation_function":"torch.nn.modules.activation.Tanh"})");
+  put_text(
+      folder_ / "2_Dense/config.json",
+      R"({"in_features":8,"out_features":3,"bias":true,"activation_function":"torch.nn.modules.activation.Tanh"})");
   const Tensor weight = randn({3, 8}, 7), bias = randn({3}, 8);
-  write_safetensors(folder_ / "2_Dense/model.safetensors", {.tensors = {{"linear.weight", weight}, {"linear.bias", bias}}, .metadata = {}});
+  write_safetensors(folder_ / "2_Dense/model.safetensors",
+                    {.tensors = {{"linear.weight", weight}, {"linear.bias", bias}}, .metadata = {}});
   put_modules(R"({"pooling_mode":"mean"})",
               R"(,{"idx":2,"name":"2","path":"2_Dense","type":"sentence_transformers.base.modules.dense.Dense"},)"
               R"({"idx":3,"name":"3","path":"3_Normalize","type":"sentence_transformers.models.Normalize"})");

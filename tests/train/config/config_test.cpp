@@ -132,9 +132,11 @@ TEST_F(ConfigFile, ThatCannotBeReadIsSaid) {
 // Gives the key another value; false where it takes no other.
 bool change(const detail::ConfigKey& key, TrainConfig& config) {
   const detail::ConfigValue now = key.value(config);
-  std::vector<detail::ConfigValue> others{std::string("a \"quoted\" \\ name\n\x7F"), int64_t{300}, int64_t{3}, int64_t{7}, 0.3};
+  std::vector<detail::ConfigValue> others{std::string("a \"quoted\" \\ name\n\x7F"), int64_t{300}, int64_t{3},
+                                          int64_t{7}, 0.3};
   for (const char* word : {"post", "geglu", "t5", "nfc", "linear", "bf16", "language_model", "balanced", "additive",
-                           "first", "words", "csv"}) others.emplace_back(std::string(word));
+                           "first", "words", "csv"})
+    others.emplace_back(std::string(word));
   others.emplace_back(!(std::holds_alternative<bool>(now) && std::get<bool>(now)));
   for (const detail::ConfigValue& other : others)
     if (other.index() == now.index() && other != now && key.take(config, other)) return true;

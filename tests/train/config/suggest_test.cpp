@@ -116,7 +116,8 @@ TEST_F(Suggest, RefusesWhatTrainingWould) {
 }
 
 TEST_F(Suggest, KnowsSentencePairsAlone) {
-  EXPECT_TRUE(refusal_of([&] { suggest(given(10), {"task.kind=language_model"}); }).says("measured with sentence pairs"));
+  EXPECT_TRUE(
+      refusal_of([&] { suggest(given(10), {"task.kind=language_model"}); }).says("measured with sentence pairs"));
 }
 
 }  // namespace

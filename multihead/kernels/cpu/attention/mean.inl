@@ -1,5 +1,6 @@
-// The forward pass that also gives the mean of the weights over heads. A task has one block of queries and walks all heads: it
-// keeps the exponentials of one head at a time, so scores are made once and the weights of a single head never leave the cache.
+// The forward pass that also gives the mean of the weights over heads. A task has one block of queries and walks all
+// heads: it keeps the exponentials of one head at a time, so scores are made once and the weights of a single head
+// never leave the cache.
 
 struct MeanRoom {
   float* p;        // (keys, width): exp2(s - the maximum of its time), of the head at hand
@@ -17,7 +18,8 @@ inline MeanRoom take_mean_room(Scratch& scratch, int64_t keys, int64_t width) {
 }
 
 // As gather() streams the keys past one block of queries, with the same bits; the exponentials stay behind.
-inline void gather_and_keep(const AttentionForwardArgs& a, const Sizes& sizes, ForwardState& state, ForwardRoom room, const MeanRoom& kept) {
+inline void gather_and_keep(const AttentionForwardArgs& a, const Sizes& sizes, ForwardState& state, ForwardRoom room,
+                            const MeanRoom& kept) {
   const int64_t number = state.q.sequence, head = state.q.head / sizes.group, width = state.q.width();
   const Sequence& s = a.sequences.data[number];
   const RowSource k = key_source(a.kv, a.scores, s, number, head), v = value_source(a.kv, s, number, head);
@@ -52,7 +54,8 @@ inline void add_weights(const ForwardState& state, int64_t keys, const float* si
       float* sum = room.sum + lane;
 #pragma GCC unroll 4
       for (int64_t j = span.begin; j < span.end; ++j)
-        hn::StoreU(hn::MulAdd(hn::LoadU(f32, p + j * width), factor, hn::LoadU(f32, sum + j * width)), f32, sum + j * width);
+        hn::StoreU(hn::MulAdd(hn::LoadU(f32, p + j * width), factor, hn::LoadU(f32, sum + j * width)), f32,
+                   sum + j * width);
     }
   }
 }
@@ -81,7 +84,8 @@ void attention_mean(const AttentionMeanArgs& m, Queue&) {
   const int64_t Tq = m.mean.size[1], blocks = (Tq + kMaxQueries - 1) / kMaxQueries;
   parallel_for(m.call.sequences.count * blocks, [&](int64_t task) {
     // Rows from the end: under a causal mask the long ones start first.
-    const int64_t n = task / blocks, begin = (blocks - 1 - task % blocks) * kMaxQueries, end = smaller(begin + kMaxQueries, Tq);
+    const int64_t n = task / blocks, begin = (blocks - 1 - task % blocks) * kMaxQueries,
+                  end = smaller(begin + kMaxQueries, Tq);
     const Sequence& s = m.call.sequences.data[n];
     clear_mean(m, n, begin, end);
     for (int64_t row = begin; row < smaller(end, s.q_len);) {

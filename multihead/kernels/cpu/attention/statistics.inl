@@ -2,9 +2,9 @@
 
 // The largest weights of each lane so far, largest first.
 struct TopKeys {
-  int64_t count;     // how many are wanted
-  float* scores;     // (kMaxQueries, count)
-  int32_t* keys;     // likewise; -1: none
+  int64_t count;            // how many are wanted
+  float* scores;            // (kMaxQueries, count)
+  int32_t* keys;            // likewise; -1: none
   float last[kMaxQueries];  // the smallest wanted score
 
   void clear(int64_t lanes) {
@@ -45,14 +45,16 @@ inline void add_statistics(const Reader& reader, KeySpan span, float unit, RowSt
     float* s = reader.s + (j - span.begin) * width;
     V all = hn::Zero(f32);
     for (int v = 0; v < q.vectors; ++v) {
-      const V x = hn::Mul(hn::LoadU(f32, s + v * kLanes), hn::Set(f32, unit)), lse = hn::LoadU(f32, reader.lse + v * kLanes);
+      const V x = hn::Mul(hn::LoadU(f32, s + v * kLanes), hn::Set(f32, unit)),
+              lse = hn::LoadU(f32, reader.lse + v * kLanes);
       hn::StoreU(x, f32, s + v * kLanes);
       const V p = exp2(hn::Sub(x, lse));
       const V position = hn::Add(hn::Set(f32, static_cast<float>(q.position + v * kLanes - j)), hn::Iota(f32, 0));
       // A dropped pair and a lane without keys have an infinite surprise of weight 0.
       const V surprise = hn::IfThenZeroElse(hn::Eq(p, hn::Zero(f32)), hn::Sub(lse, x));
       hn::StoreU(hn::MulAdd(p, surprise, hn::LoadU(f32, out.entropy + v * kLanes)), f32, out.entropy + v * kLanes);
-      hn::StoreU(hn::MulAdd(p, hn::Abs(position), hn::LoadU(f32, out.distance + v * kLanes)), f32, out.distance + v * kLanes);
+      hn::StoreU(hn::MulAdd(p, hn::Abs(position), hn::LoadU(f32, out.distance + v * kLanes)), f32,
+                 out.distance + v * kLanes);
       all = hn::Add(all, p);
     }
     if (out.received) out.received[j] += hn::GetLane(hn::SumOfLanes(f32, all));
@@ -81,7 +83,8 @@ inline void write_statistics(const AttentionStatisticsArgs& a, const Reader& rea
       const int32_t key = from.top.keys[r * from.top.count + t];
       const float score = from.top.scores[r * from.top.count + t];
       if (a.top_keys) *element<int32_t>(a.top_keys, q.sequence, q.head, row, t) = key;
-      if (a.top_weights) *element<float>(a.top_weights, q.sequence, q.head, row, t) = key < 0 ? 0 : exp2f(score - reader.lse[r]);
+      if (a.top_weights)
+        *element<float>(a.top_weights, q.sequence, q.head, row, t) = key < 0 ? 0 : exp2f(score - reader.lse[r]);
     }
   }
 }
@@ -90,10 +93,13 @@ inline void write_statistics(const AttentionStatisticsArgs& a, const Reader& rea
 inline void clear_statistics(const AttentionStatisticsArgs& a, int64_t n, int64_t head, int64_t top) {
   const Sequence& s = a.sequences.data[n];
   for (int64_t row = s.q_len; a.entropy && row < a.entropy.size[2]; ++row) *element<float>(a.entropy, n, head, row) = 0;
-  for (int64_t row = s.q_len; a.distance && row < a.distance.size[2]; ++row) *element<float>(a.distance, n, head, row) = 0;
+  for (int64_t row = s.q_len; a.distance && row < a.distance.size[2]; ++row)
+    *element<float>(a.distance, n, head, row) = 0;
   for (int64_t t = 0; t < top; ++t) {
-    for (int64_t row = s.q_len; a.top_keys && row < a.top_keys.size[2]; ++row) *element<int32_t>(a.top_keys, n, head, row, t) = -1;
-    for (int64_t row = s.q_len; a.top_weights && row < a.top_weights.size[2]; ++row) *element<float>(a.top_weights, n, head, row, t) = 0;
+    for (int64_t row = s.q_len; a.top_keys && row < a.top_keys.size[2]; ++row)
+      *element<int32_t>(a.top_keys, n, head, row, t) = -1;
+    for (int64_t row = s.q_len; a.top_weights && row < a.top_weights.size[2]; ++row)
+      *element<float>(a.top_weights, n, head, row, t) = 0;
   }
 }
 
@@ -116,10 +122,12 @@ inline void head_statistics(const AttentionStatisticsArgs& a, const Sizes& sizes
     write_statistics(a, reader, rows);
   }
   clear_statistics(a, n, head, top);
-  for (int64_t j = 0; a.received && j < a.received.size[2]; ++j) *element<float>(a.received, n, head, j) = j < s.k_len ? rows.received[j] : 0;
+  for (int64_t j = 0; a.received && j < a.received.size[2]; ++j)
+    *element<float>(a.received, n, head, j) = j < s.k_len ? rows.received[j] : 0;
 }
 
 void attention_statistics(const AttentionStatisticsArgs& a, Queue&) {
   const Sizes sizes = sizes_of(a.q, a.kv);
-  parallel_for(a.sequences.count * sizes.heads, [&](int64_t task) { head_statistics(a, sizes, task / sizes.heads, task % sizes.heads); });
+  parallel_for(a.sequences.count * sizes.heads,
+               [&](int64_t task) { head_statistics(a, sizes, task / sizes.heads, task % sizes.heads); });
 }

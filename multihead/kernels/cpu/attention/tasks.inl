@@ -6,9 +6,9 @@ inline int64_t key_chunks(const Sequence& s) {
   return s.q_len <= kSplitRows && s.k_len >= 2 * kSplitKeys ? (s.k_len + kSplitKeys - 1) / kSplitKeys : 1;
 }
 
-// Queries per task: several blocks share the widened keys, yet a head leaves four tasks of one size, or twice as often twice as
-// many: odd ones leave a thread without work at the end (Zen 4, two threads, one head, width 64, full: T 128 1.29 times as fast
-// as with tasks of 48, T 512 1.10 times as with 96).
+// Queries per task: several blocks share the widened keys, yet a head leaves four tasks of one size, or twice as often
+// twice as many: odd ones leave a thread without work at the end (Zen 4, two threads, one head, width 64, full: T
+// 128 1.29 times as fast as with tasks of 48, T 512 1.10 times as with 96).
 inline int64_t rows_per_task(const Sizes& sizes, const Sequence& s) {
   if (key_chunks(s) > 1) return kSplitRows;
   constexpr int64_t kFewestRows = 32;
@@ -37,7 +37,8 @@ struct TaskList {
 
   // Rows from the end: under a causal mask the long ones start first.
   TaskPlace place(int64_t task) const {
-    const int64_t n = last_start(starts, count, task), chunks = key_chunks(sequences[n]), rows = rows_per_task(sizes, sequences[n]);
+    const int64_t n = last_start(starts, count, task), chunks = key_chunks(sequences[n]),
+                  rows = rows_per_task(sizes, sequences[n]);
     int64_t at = task - starts[n];
     const int64_t chunk = at % chunks;
     at /= chunks;
@@ -89,7 +90,8 @@ inline void join_part(ForwardState& state, int64_t value_width, const float*& fr
 // Blocks of a task may be single vectors: 4 blocks of 3 of them, or the 64 rows of split keys in vectors of 4 lanes.
 constexpr int64_t kMostBlocks = 16;
 
-inline void forward_rows(const AttentionForwardArgs& a, const Sizes& sizes, int64_t number, int64_t head, int64_t first, int64_t count) {
+inline void forward_rows(const AttentionForwardArgs& a, const Sizes& sizes, int64_t number, int64_t head, int64_t first,
+                         int64_t count) {
   const Sequence& s = a.sequences.data[number];
   Scratch scratch;
   const ForwardRoom room = take_forward_room(scratch, sizes, a.scores.dropout_threshold > 0);
@@ -109,7 +111,8 @@ inline void forward_chunk(const AttentionForwardArgs& a, const Sizes& sizes, con
   for (int64_t n = 0; n < blocks; ++n) save_part(states[n], sizes.value_width, part);
 }
 
-inline void join_chunks(const AttentionForwardArgs& a, const Sizes& sizes, int64_t number, int64_t head, const float* parts) {
+inline void join_chunks(const AttentionForwardArgs& a, const Sizes& sizes, int64_t number, int64_t head,
+                        const float* parts) {
   const Sequence& s = a.sequences.data[number];
   Scratch scratch;
   const ForwardRoom room = take_forward_room(scratch, sizes, false);
@@ -135,7 +138,9 @@ void attention_forward(const AttentionForwardArgs& a, Queue&) {
   }
   const int64_t part = part_floats(sizes), parts = parts_at[a.sequences.count];
   float* room = parts ? take<float>(scratch, parts * part) : nullptr;
-  const auto parts_of = [&](int64_t n, int64_t head) { return room + (parts_at[n] + head * key_chunks(a.sequences.data[n])) * part; };
+  const auto parts_of = [&](int64_t n, int64_t head) {
+    return room + (parts_at[n] + head * key_chunks(a.sequences.data[n])) * part;
+  };
 
   for_tasks(list.total(), list.total() == a.sequences.count * sizes.heads, [&](int64_t task) {
     const TaskPlace at = list.place(task);
@@ -148,6 +153,7 @@ void attention_forward(const AttentionForwardArgs& a, Queue&) {
   if (!parts) return;
   parallel_for(a.sequences.count * sizes.heads, [&](int64_t task) {
     const int64_t n = task / sizes.heads, head = task % sizes.heads;
-    if (key_chunks(a.sequences.data[n]) > 1 && a.sequences.data[n].q_len > 0) join_chunks(a, sizes, n, head, parts_of(n, head));
+    if (key_chunks(a.sequences.data[n]) > 1 && a.sequences.data[n].q_len > 0)
+      join_chunks(a, sizes, n, head, parts_of(n, head));
   });
 }

@@ -36,7 +36,8 @@ inline void read_queries(const Args& a, int64_t n, int64_t head, int64_t first, 
 }
 
 template <int N>
-float read_tile(const Scores& scores, int64_t key_width, const Reader& reader, const KeyBlock& block, KeySpan span, TileKind kind) {
+float read_tile(const Scores& scores, int64_t key_width, const Reader& reader, const KeyBlock& block, KeySpan span,
+                TileKind kind) {
   V top[N];
   for (int n = 0; n < N; ++n) top[n] = hn::Set(f32, kNone);
   return tile_scores<N>(scores, reader.q, block, span, kind, key_width, reader.scores, reader.s, top);
@@ -68,7 +69,8 @@ inline float* weight_row(const AttentionWeightsArgs& a, int64_t n, int64_t head,
 }
 
 // Weights of rows[at … at + count), which are consecutive queries.
-inline void write_weights(const AttentionWeightsArgs& a, const Sizes& sizes, int64_t n, int64_t head, int64_t at, int64_t count, Reader& reader) {
+inline void write_weights(const AttentionWeightsArgs& a, const Sizes& sizes, int64_t n, int64_t head, int64_t at,
+                          int64_t count, Reader& reader) {
   read_queries(a, n, a.heads[head], a.rows[at], count, reader);
   const int64_t width = reader.q.width();
   for_tiles(a, sizes, reader, [&](KeySpan span, float unit) {
@@ -96,8 +98,11 @@ void attention_weights(const AttentionWeightsArgs& a, Queue&) {
     Reader reader = take_reader(scratch, sizes);
     for (int64_t at = 0; at < a.row_count;) {
       int64_t count = 1;
-      while (count < kMaxQueries && at + count < a.row_count && a.rows[at + count] == a.rows[at] + count && a.rows[at + count] < q_len) ++count;
-      for (int64_t r = 0; r < count; ++r) memset(weight_row(a, n, head, at + r), 0, static_cast<size_t>(a.weights.size[3]) * 4);
+      while (count < kMaxQueries && at + count < a.row_count && a.rows[at + count] == a.rows[at] + count &&
+             a.rows[at + count] < q_len)
+        ++count;
+      for (int64_t r = 0; r < count; ++r)
+        memset(weight_row(a, n, head, at + r), 0, static_cast<size_t>(a.weights.size[3]) * 4);
       if (a.rows[at] < q_len) write_weights(a, sizes, n, head, at, count, reader);
       at += count;
     }

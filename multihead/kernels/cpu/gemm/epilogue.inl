@@ -56,12 +56,14 @@ struct Finish {
 // N whole vectors of columns, no residual, no activation but relu: what most products of a training step end with, with
 // nothing decided for each vector.
 template <class Y, int N, bool kGated>
-HWY_INLINE void finish_plain(const GemmArgs& args, const float* sums, int64_t width, int64_t row, int64_t rows, int64_t column) {
+HWY_INLINE void finish_plain(const GemmArgs& args, const float* sums, int64_t width, int64_t row, int64_t rows,
+                             int64_t column) {
   const V scale = hn::Set(f32, args.scale), least = hn::Set(f32, args.activation == Activation::relu ? 0.0f : kNone);
   V bias[N];
 #pragma GCC unroll 3
   for (int n = 0; n < N; ++n)
-    bias[n] = args.bias ? hn::LoadU(f32, static_cast<const float*>(args.bias.data) + column + n * kLanes) : hn::Zero(f32);
+    bias[n] =
+        args.bias ? hn::LoadU(f32, static_cast<const float*>(args.bias.data) + column + n * kLanes) : hn::Zero(f32);
   Y* y = static_cast<Y*>(args.y.data) + row * args.y.stride[0] + column;
   const Y* gate = kGated ? static_cast<const Y*>(args.gate.data) + row * args.gate.stride[0] + column : nullptr;
   for (int64_t r = 0; r < rows; ++r, sums += width, y += args.y.stride[0])

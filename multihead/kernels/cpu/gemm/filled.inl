@@ -1,11 +1,12 @@
-// Products of f32 with an operand that is two fifths zeros or more, as relu and dropout leave it: the zeros are left out.
+// Products of f32 with an operand that is two fifths zeros or more, as relu and dropout leave it: the zeros are left
+// out.
 //
-// The order of every element's sum is that of gemm.inl, and a product with 0 changes no sum but the sign of one that is 0,
-// which is lost where the bias is added: y has the bits that the tiles give it. Infinities and NaN times 0 are not 0: where
-// the other operand holds one, the tiles are taken.
+// The order of every element's sum is that of gemm.inl, and a product with 0 changes no sum but the sign of one that is
+// 0, which is lost where the bias is added: y has the bits that the tiles give it. Infinities and NaN times 0 are not
+// 0: where the other operand holds one, the tiles are taken.
 
-// With 8 lanes, where no instruction gathers what a mask keeps, it took longer (Zen 4, AVX2, 80 of 100 elements 0: the same
-// time as tiles; 55: 1.3 times).
+// With 8 lanes, where no instruction gathers what a mask keeps, it took longer (Zen 4, AVX2, 80 of 100 elements 0: the
+// same time as tiles; 55: 1.3 times).
 constexpr bool kLeavesZerosOut = kLanes == 16;
 // Rows of a task: their elements that are not 0 wait in the second cache.
 constexpr int64_t kFilledRows = 32;
@@ -53,7 +54,8 @@ inline void gather_rows(const View& a, int64_t row, const FilledRows& out) {
       for (int64_t r = 0; r < out.rows; ++r, ++begins) {
         const float* x = from + r * (lying ? a.stride[0] : kBlockDepth) + k;
         for (int64_t e = 0; e < kFilledSpan; e += 16) __builtin_prefetch(x + kFilledSpan + e);
-        begins[1] = static_cast<int32_t>(gather_span(x, smaller(kFilledSpan, depth - k), out.values, out.steps, begins[0]));
+        begins[1] =
+            static_cast<int32_t>(gather_span(x, smaller(kFilledSpan, depth - k), out.values, out.steps, begins[0]));
       }
   }
 }
@@ -86,7 +88,8 @@ HWY_INLINE void multiply_span(const float* HWY_RESTRICT values, const int32_t* H
 
 // All rows times P panels of N vectors: sums[r · P · N · kLanes + column]; `block` is room for as many.
 template <int P, int N>
-HWY_NOINLINE void multiply_filled(const FilledRows& a, int64_t k, const float* w, int64_t apart, float* sums, float* block) {
+HWY_NOINLINE void multiply_filled(const FilledRows& a, int64_t k, const float* w, int64_t apart, float* sums,
+                                  float* block) {
   constexpr int64_t kWidth = P * N * kLanes;
   const int32_t* range = a.begins;
   for (int64_t begin = 0; begin < k; begin += kFilledSpan) {
@@ -107,7 +110,8 @@ HWY_NOINLINE void multiply_filled(const FilledRows& a, int64_t k, const float* w
 using MultiplyFilled = void (*)(const FilledRows&, int64_t, const float*, int64_t, float*, float*);
 
 inline MultiplyFilled multiply_filled_for(int64_t panels, int64_t vectors) {
-  if (panels == 2) return vectors == 3 ? multiply_filled<2, 3> : vectors == 2 ? multiply_filled<2, 2> : multiply_filled<2, 1>;
+  if (panels == 2)
+    return vectors == 3 ? multiply_filled<2, 3> : vectors == 2 ? multiply_filled<2, 2> : multiply_filled<2, 1>;
   return vectors == 3 ? multiply_filled<1, 3> : vectors == 2 ? multiply_filled<1, 2> : multiply_filled<1, 1>;
 }
 
@@ -125,11 +129,12 @@ inline void finish_turned(const GemmArgs& args, float* sums, int64_t width, int6
 }
 
 // Rows [row, row + rows) of y.
-inline void multiply_filled_rows(const GemmArgs& args, int64_t row, int64_t rows, const Panels& panels, const float* w) {
+inline void multiply_filled_rows(const GemmArgs& args, int64_t row, int64_t rows, const Panels& panels,
+                                 const float* w) {
   Scratch scratch;
   const int64_t spans = (args.k + kFilledSpan - 1) / kFilledSpan, most = rows * args.k + kLanes;
-  const FilledRows a{scratch.take<float>(most), scratch.take<int32_t>(most), scratch.take<int32_t>(rows * spans + 1), rows,
-                     spans};
+  const FilledRows a{scratch.take<float>(most), scratch.take<int32_t>(most), scratch.take<int32_t>(rows * spans + 1),
+                     rows, spans};
   gather_rows(args.a, row, a);
   float* sums = scratch.take<float>(rows * 2 * kPanelWidth);
   float* block = scratch.take<float>(rows * 2 * kPanelWidth);
@@ -149,8 +154,8 @@ inline void multiply_filled_rows(const GemmArgs& args, int64_t row, int64_t rows
   }
 }
 
-// Whether zeros are worth leaving out: two fifths of 512 elements all over x are (Zen 4, 1024 × 1024 × 256: with 45 of 100
-// elements 0 it takes 0.87 of the tiles' time, with 55 0.76, with 80 0.45).
+// Whether zeros are worth leaving out: two fifths of 512 elements all over x are (Zen 4, 1024 × 1024 × 256: with 45 of
+// 100 elements 0 it takes 0.87 of the tiles' time, with 55 0.76, with 80 0.45).
 inline bool is_half_empty(const View& x) {
   constexpr int64_t kPlaces = 32, kRun = 16;
   if (x.stride[0] != 1 && x.stride[1] != 1) return false;
@@ -203,7 +208,8 @@ inline View transposed(const View& x) {
 inline bool gemm_filled(const GemmArgs& args) {
   if (smaller(args.a.size[0], args.n) < 2 * kPanelWidth || args.k < kBlockDepth) return false;
   if (is_half_empty(args.a)) return multiply_without_zeros(args);
-  const bool plain = !args.bias && !args.residual && !args.gate && args.activation == Activation::none && args.y.dtype == DType::f32;
+  const bool plain =
+      !args.bias && !args.residual && !args.gate && args.activation == Activation::none && args.y.dtype == DType::f32;
   if (args.packed || !plain || !is_half_empty(args.w)) return false;
   GemmArgs turned = args;
   turned.a = transposed(args.w);

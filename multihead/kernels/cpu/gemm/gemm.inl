@@ -14,8 +14,9 @@ constexpr int64_t kLongDepth = 4096;
 // whole tile (0.42 against 0.84): there a block is widened once for all rows.
 constexpr int64_t kRowsWidenedInRegisters = kTileRows == 8 ? kRowsPerTask : 2 * kTileRows;
 
-// Rows [first, first + rows) of a, where they lie `apart` bytes apart; or, where apart is 0, packed: block after block of k, in each the groups of kTileRows rows, in each group the word
-// of a step and row at out[step · rows of the group + row].
+// Rows [first, first + rows) of a, where they lie `apart` bytes apart; or, where apart is 0, packed: block after block
+// of k, in each the groups of kTileRows rows, in each group the word of a step and row at out[step · rows of the group
+// + row].
 template <class T>
 struct LeftRows {
   const RowWord<T>* data;
@@ -23,7 +24,8 @@ struct LeftRows {
 
   const RowWord<T>* group(int64_t begin, int64_t depth, int64_t row) const {
     if (apart != 0)
-      return reinterpret_cast<const RowWord<T>*>(reinterpret_cast<const char*>(data + row_steps<T>(begin)) + row * apart);
+      return reinterpret_cast<const RowWord<T>*>(reinterpret_cast<const char*>(data + row_steps<T>(begin)) +
+                                                 row * apart);
     return data + row_steps<T>(begin) * rows + row * row_steps<T>(depth);
   }
 };
@@ -77,8 +79,8 @@ HWY_INLINE void multiply_block(const LeftRows<T>& a, int64_t row, int64_t rows, 
                                const Word* w, int64_t width, float* sums, Done&& done) {
   for (int64_t r = 0; r < rows; r += kTileRows) {
     const int64_t count = smaller(kTileRows, rows - r);
-    multiply_tile_for<RowWord<T>, Word>(count, width / kLanes)(a.group(begin, depth, row + r), a.apart, w, depth, begin > 0,
-                                                               sums + r * width);
+    multiply_tile_for<RowWord<T>, Word>(count, width / kLanes)(a.group(begin, depth, row + r), a.apart, w, depth,
+                                                               begin > 0, sums + r * width);
     done(r, count);
   }
 }

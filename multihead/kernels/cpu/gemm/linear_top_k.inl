@@ -180,8 +180,8 @@ struct TopTask {
     hn::Store(sum, f32, sums + r * kLanes);
   }
 
-  // The sums pass through memory: kept in registers past the loop, GCC 12 stores them in every step of it (35 against 21
-  // us a row, Zen 4).
+  // The sums pass through memory: kept in registers past the loop, GCC 12 stores them in every step of it (35 against
+  // 21 us a row, Zen 4).
   template <int R>
   HWY_INLINE void tile(int64_t first, int64_t begin, int64_t end) const {
     HWY_ALIGN int32_t out[kTopChunk * R * kTopPanel];

@@ -39,8 +39,8 @@ inline void round_row(const float* x, int64_t n, float scale, int64_t apart, uin
     HWY_ALIGN int32_t lanes[kLanes];
     hn::Store(hn::NearestInt(y), i32, lanes);
     for (int64_t d = 0; d < smaller(kLanes, n - at); d += 2)
-      out[(at + d) / 2 * apart] =
-          (static_cast<uint32_t>(lanes[d]) & 0xffffu) | static_cast<uint32_t>(lanes[d + 1]) << 16;
+      out[(at + d) / 2 * apart] = (static_cast<uint32_t>(lanes[d]) & 0xffffu) | static_cast<uint32_t>(lanes[d + 1])
+                                                                                    << 16;
   });
 }
 

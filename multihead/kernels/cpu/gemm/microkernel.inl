@@ -9,8 +9,8 @@ constexpr int kTileRows = 4;
 #endif
 constexpr int kTileVectors = 3;
 
-// acc[r][n] += Σ_k a[r · row + k · step] · b[k · width + n] for n from First on: k in ascending order, one fused multiply-add
-// each.
+// acc[r][n] += Σ_k a[r · row + k · step] · b[k · width + n] for n from First on: k in ascending order, one fused
+// multiply-add each.
 template <int First = 0, int R, int N>
 HWY_INLINE void accumulate(V (&acc)[R][N], const float* HWY_RESTRICT a, int64_t row, int64_t step,
                            const float* HWY_RESTRICT b, int64_t width, int64_t count) {
@@ -57,28 +57,29 @@ HWY_INLINE void for_row_tiles(int64_t count, Body&& body) {
 // c[r · width + n] += Σ_k a[r · row + k] · b[k · stride + n] for `rows` rows and N vectors of columns. The sum over k
 // starts from 0 and joins c as one number: a long sum then rounds by the root of its blocks, not of its terms.
 template <int N>
-HWY_INLINE void add_product(float* HWY_RESTRICT c, int64_t width, int64_t rows, const float* HWY_RESTRICT a, int64_t row,
-                            const float* HWY_RESTRICT b, int64_t stride, int64_t count) {
-  for_row_tiles<tile_rows<N>()>(rows, [&]<int R>(int64_t first) HWY_ATTR __attribute__((always_inline)) {
-    V acc[R][N];
-    float* out = c + first * width;
+HWY_INLINE void add_product(float* HWY_RESTRICT c, int64_t width, int64_t rows, const float* HWY_RESTRICT a,
+                            int64_t row, const float* HWY_RESTRICT b, int64_t stride, int64_t count) {
+  for_row_tiles<tile_rows<N>()>(
+      rows, [&]<int R>(int64_t first) HWY_ATTR __attribute__((always_inline)) {
+        V acc[R][N];
+        float* out = c + first * width;
 #pragma GCC unroll 16
-    for (int r = 0; r < R; ++r)
+        for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
-      for (int n = 0; n < N; ++n) acc[r][n] = hn::Zero(f32);
-    accumulate(acc, a + first * row, row, 1, b, stride, count);
+          for (int n = 0; n < N; ++n) acc[r][n] = hn::Zero(f32);
+        accumulate(acc, a + first * row, row, 1, b, stride, count);
 #pragma GCC unroll 16
-    for (int r = 0; r < R; ++r)
+        for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
-      for (int n = 0; n < N; ++n) {
-        float* at = out + r * width + n * kLanes;
-        hn::StoreU(hn::Add(hn::LoadU(f32, at), acc[r][n]), f32, at);
-      }
-  });
+          for (int n = 0; n < N; ++n) {
+            float* at = out + r * width + n * kLanes;
+            hn::StoreU(hn::Add(hn::LoadU(f32, at), acc[r][n]), f32, at);
+          }
+      });
 }
 
-// Where vector n of the columns takes part up to ends[n] only, ascending: body<First>(begin, end) for each range of k in which
-// the vectors from First on do.
+// Where vector n of the columns takes part up to ends[n] only, ascending: body<First>(begin, end) for each range of k
+// in which the vectors from First on do.
 template <int First = 0, int N, class Body>
 HWY_INLINE void for_stairs(const int64_t (&ends)[N], Body&& body) {
   const int64_t begin = First == 0 ? 0 : ends[First == 0 ? 0 : First - 1];
@@ -86,34 +87,36 @@ HWY_INLINE void for_stairs(const int64_t (&ends)[N], Body&& body) {
   if constexpr (First + 1 < N) for_stairs<First + 1>(ends, body);
 }
 
-// c[r · width + n] += Σ_k a[r + k · step] · b[k · width + n] over such columns: the same bits as with zeros in the places left
-// out.
+// c[r · width + n] += Σ_k a[r + k · step] · b[k · width + n] over such columns: the same bits as with zeros in the
+// places left out.
 template <int N>
 HWY_INLINE void add_stairs(float* HWY_RESTRICT c, int64_t rows, const float* HWY_RESTRICT a, int64_t step,
                            const float* HWY_RESTRICT b, const int64_t (&ends)[N]) {
   constexpr int64_t width = N * kLanes;
-  for_row_tiles<tile_rows<N>()>(rows, [&]<int R>(int64_t first) HWY_ATTR __attribute__((always_inline)) {
-    V acc[R][N];
+  for_row_tiles<tile_rows<N>()>(
+      rows, [&]<int R>(int64_t first) HWY_ATTR __attribute__((always_inline)) {
+        V acc[R][N];
 #pragma GCC unroll 16
-    for (int r = 0; r < R; ++r)
+        for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
-      for (int n = 0; n < N; ++n) acc[r][n] = hn::Zero(f32);
-    for_stairs(ends, [&]<int First>(int64_t begin, int64_t end) HWY_ATTR __attribute__((always_inline)) {
-      accumulate<First>(acc, a + first + begin * step, 1, step, b + begin * width, width, end - begin);
-    });
+          for (int n = 0; n < N; ++n) acc[r][n] = hn::Zero(f32);
+        for_stairs(
+            ends, [&]<int First>(int64_t begin, int64_t end) HWY_ATTR __attribute__((always_inline)) {
+              accumulate<First>(acc, a + first + begin * step, 1, step, b + begin * width, width, end - begin);
+            });
 #pragma GCC unroll 16
-    for (int r = 0; r < R; ++r)
+        for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
-      for (int n = 0; n < N; ++n) {
-        float* at = c + (first + r) * width + n * kLanes;
-        hn::StoreU(hn::Add(hn::LoadU(f32, at), acc[r][n]), f32, at);
-      }
-  });
+          for (int n = 0; n < N; ++n) {
+            float* at = c + (first + r) * width + n * kLanes;
+            hn::StoreU(hn::Add(hn::LoadU(f32, at), acc[r][n]), f32, at);
+          }
+      });
 }
 
 // add_product for any width, a multiple of kLanes: four vectors at a time.
-inline void add_wide_product(float* c, int64_t width, int64_t rows, const float* a, int64_t row, const float* b, int64_t stride,
-                             int64_t count) {
+inline void add_wide_product(float* c, int64_t width, int64_t rows, const float* a, int64_t row, const float* b,
+                             int64_t stride, int64_t count) {
   int64_t at = 0;
   for (; at + 4 * kLanes <= width; at += 4 * kLanes) add_product<4>(c + at, width, rows, a, row, b + at, stride, count);
   switch ((width - at) / kLanes) {

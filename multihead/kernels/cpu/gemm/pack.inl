@@ -123,24 +123,28 @@ HWY_INLINE void copy_step(const Lines<float>& in, int64_t step, uint32_t* out) {
     hn::StoreU(hn::LoadU(some, from + c), some, reinterpret_cast<float*>(out) + c);
 }
 HWY_INLINE void copy_step(const Lines<bf16>& in, int64_t step, uint32_t* out) {
-  pair_columns(hn::CappedTag<uint32_t, kTileRows>(), &in(2 * step, 0)->bits, &in(2 * step + 1, 0)->bits, 0, kTileRows, out);
+  pair_columns(hn::CappedTag<uint32_t, kTileRows>(), &in(2 * step, 0)->bits, &in(2 * step + 1, 0)->bits, 0, kTileRows,
+               out);
 }
 
-// Whole groups of kTileRows lines that lie side by side in memory, one group after the other in out: four groups, one or
-// two cache lines, at a time. With eight the places they go to crowd one another out of the cache; fewer steps of a group
-// at a time, or asking for lines ahead, gave nothing (Zen 4, pairs, K 1024: 186 GFLOP/s; eight 179, by steps 176, ahead 187).
+// Whole groups of kTileRows lines that lie side by side in memory, one group after the other in out: four groups, one
+// or two cache lines, at a time. With eight the places they go to crowd one another out of the cache; fewer steps of a
+// group at a time, or asking for lines ahead, gave nothing (Zen 4, pairs, K 1024: 186 GFLOP/s; eight 179, by steps 176,
+// ahead 187).
 template <class T>
 void pack_column_groups(const Lines<T>& in, int64_t depth, int64_t groups, uint32_t* out) {
   const int64_t words = steps_of<T>(depth) * kTileRows, whole = depth * static_cast<int64_t>(sizeof(T)) / 4;
   for (int64_t first = 0; first < groups; first += 4) {
     const int64_t last = smaller(groups, first + 4);
     for (int64_t s = 0; s < whole; ++s) {
-      if constexpr (sizeof(T) == 4) ask_line_pieces(in(s + kPackAhead, first * kTileRows), (last - first) * kTileRows * 4);
+      if constexpr (sizeof(T) == 4)
+        ask_line_pieces(in(s + kPackAhead, first * kTileRows), (last - first) * kTileRows * 4);
       for (int64_t g = first; g < last; ++g)
         copy_step({in(0, g * kTileRows), in.along_k, 1}, s, out + g * words + s * kTileRows);
     }
     for (int64_t g = first; g < last; ++g)
-      pack_one_by_one(Lines<T>{in(0, g * kTileRows), in.along_k, 1}, depth, whole, 0, kTileRows, kTileRows, out + g * words);
+      pack_one_by_one(Lines<T>{in(0, g * kTileRows), in.along_k, 1}, depth, whole, 0, kTileRows, kTileRows,
+                      out + g * words);
   }
 }
 

@@ -78,10 +78,11 @@ HWY_INLINE void accumulate_step(V (&acc)[R][N], const Row* a, const Words (&colu
     for (int n = 0; n < N; ++n) acc[r][n] = add_products(acc[r][n], a[r], columns[n]);
 }
 
-// The same, rows of a where they lie, `apart` bytes from one to the next. The rows that follow are asked for on the way:
-// each is a run of a KB at most, too short for the core to foresee.
+// The same, rows of a where they lie, `apart` bytes from one to the next. The rows that follow are asked for on the
+// way: each is a run of a KB at most, too short for the core to foresee.
 template <int R, int N>
-HWY_INLINE void accumulate_lying(V (&)[R][N], const float*, int64_t, const uint32_t*, int64_t) {}  // pairs meet packed rows
+HWY_INLINE void accumulate_lying(V (&)[R][N], const float*, int64_t, const uint32_t*, int64_t) {
+}  // pairs meet packed rows
 template <class Word, int R, int N>
 HWY_INLINE void accumulate_lying(V (&acc)[R][N], const Word* HWY_RESTRICT a, int64_t apart, const Word* HWY_RESTRICT w,
                                  int64_t depth) {
@@ -109,7 +110,8 @@ HWY_INLINE void accumulate_lying(V (&acc)[R][N], const Word* HWY_RESTRICT a, int
   }
 }
 
-// acc += Σ_k a[k · R + r] · w(k, column) over P panels, `apart` words from one to the next. Both in f32, or both in pairs.
+// acc += Σ_k a[k · R + r] · w(k, column) over P panels, `apart` words from one to the next. Both in f32, or both in
+// pairs.
 template <int P, class Word, int R, int N>
 HWY_INLINE void accumulate_words(V (&acc)[R][N], const Word* HWY_RESTRICT a, const Word* HWY_RESTRICT w, int64_t apart,
                                  int64_t depth) {
@@ -152,8 +154,8 @@ HWY_INLINE void accumulate_words(V (&acc)[R][N], const float* HWY_RESTRICT a, co
   accumulate_step(acc, a + (depth - 1) * R, columns);
 }
 
-// c = (c +) Σ_k a(k, r) · w(k, column) for R rows and N vectors of columns; a and w in f32 or pairs of bf16. The words of a
-// lie as a[step · R + r]; or, where `apart` is not 0, rows that many bytes apart.
+// c = (c +) Σ_k a(k, r) · w(k, column) for R rows and N vectors of columns; a and w in f32 or pairs of bf16. The words
+// of a lie as a[step · R + r]; or, where `apart` is not 0, rows that many bytes apart.
 template <class Row, class Word, int R, int N>
 HWY_NOINLINE void multiply_tile(const Row* HWY_RESTRICT a, int64_t apart, const Word* HWY_RESTRICT w, int64_t depth,
                                 bool add, float* HWY_RESTRICT c) {

@@ -94,7 +94,8 @@ inline void sparse_linear_block(const SparseLinearArgs& args, int64_t first, int
   float* values = scratch.take<float>(groups * kSparseRows * apart);
   int32_t* at = scratch.take<int32_t>(groups * apart);
   for (int64_t g = 0; g < groups; ++g) {
-    filled[g] = {values + g * kSparseRows * apart, at + g * apart, smaller(kSparseRows, rows - g * kSparseRows), apart, 0};
+    filled[g] = {values + g * kSparseRows * apart, at + g * apart, smaller(kSparseRows, rows - g * kSparseRows), apart,
+                 0};
     gather_filled(args.x, first + g * kSparseRows, filled[g]);
   }
   parallel_for(blocks_of(args.n, kSparsePanel), [&](int64_t panel) {

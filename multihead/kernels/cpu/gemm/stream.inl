@@ -31,8 +31,8 @@ HWY_INLINE PairWords stream_words(uint32_t, const bf16* w, int64_t apart, int64_
 
 // sums[r · kStreamColumns + n] += Σ_k a(k, r) · w[k · apart + n] for `depth` <= kStreamDepth, a as packed words.
 template <class T, int R>
-void stream_rows(const RowWord<T>* HWY_RESTRICT a, const T* HWY_RESTRICT w, int64_t apart, int64_t depth, int64_t columns,
-                 float* HWY_RESTRICT sums) {
+void stream_rows(const RowWord<T>* HWY_RESTRICT a, const T* HWY_RESTRICT w, int64_t apart, int64_t depth,
+                 int64_t columns, float* HWY_RESTRICT sums) {
   constexpr int64_t kRows = RowWords<T>::kDepth;
   for (int64_t c = 0; c < columns; c += kLanes) {
     V acc[R];
@@ -85,7 +85,8 @@ void stream_columns(const GemmArgs& args, const RowWord<T>* a, int64_t rows, int
     float* to = begin == 0 ? sums : block;
     if (begin > 0) memset(block, 0, static_cast<size_t>(count) * 4);
     for (int64_t k = begin; k < end; k += kStreamDepth)
-      stream(a + row_steps<T>(k) * rows, w + k * args.w.stride[0], args.w.stride[0], smaller(kStreamDepth, end - k), columns, to);
+      stream(a + row_steps<T>(k) * rows, w + k * args.w.stride[0], args.w.stride[0], smaller(kStreamDepth, end - k),
+             columns, to);
     if (begin > 0) add_sums(block, count, sums);
   }
   for (int64_t c = 0; c < columns; c += kPanelWidth) {

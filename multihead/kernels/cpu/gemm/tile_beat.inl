@@ -1,5 +1,5 @@
-// What runs beside the products on tiles: the next block of w is asked for, the next rows of a are brought near, and rows
-// whose sums are whole go to y.
+// What runs beside the products on tiles: the next block of w is asked for, the next rows of a are brought near, and
+// rows whose sums are whole go to y.
 
 // 32 columns in the type of y, as store_narrowed rounds them.
 HWY_INLINE void store_columns(__m512 low, __m512 high, float* to) {
@@ -7,8 +7,9 @@ HWY_INLINE void store_columns(__m512 low, __m512 high, float* to) {
   _mm512_storeu_ps(to + 16, high);
 }
 HWY_INLINE void store_columns(__m512 low, __m512 high, bf16* to) {
-  alignas(64) static constexpr uint16_t kUpperHalves[32] = {1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
-                                                            33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
+  alignas(64) static constexpr uint16_t kUpperHalves[32] = {1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21,
+                                                            23, 25, 27, 29, 31, 33, 35, 37, 39, 41, 43,
+                                                            45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
   const __m512i a = _mm512_castps_si512(round_to_bf16(low)), b = _mm512_castps_si512(round_to_bf16(high));
   _mm512_storeu_si512(to, _mm512_permutex2var_epi16(a, _mm512_load_si512(kUpperHalves), b));
 }

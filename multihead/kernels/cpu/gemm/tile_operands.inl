@@ -26,7 +26,8 @@ inline TileSquare gather_square(const TileSquare& from, bf16* room) {
   return {room, 32, 1, from.rows, from.columns};
 }
 
-// Asks for the 32 lines `rows` rows further on: runs of one line, a row of memory apart, which the core does not foresee.
+// Asks for the 32 lines `rows` rows further on: runs of one line, a row of memory apart, which the core does not
+// foresee.
 HWY_INLINE void ask_square(const TileRows& lines, int64_t rows) {
 #pragma GCC unroll 8
   for (int64_t r = 0; r < 32; ++r) __builtin_prefetch(lines.at + (rows + r) * lines.stride, 0, 2);
@@ -34,7 +35,8 @@ HWY_INLINE void ask_square(const TileRows& lines, int64_t rows) {
 
 // One step of a panel, w lying along its columns: `lines` are 32 of k, read whole.
 inline void pair_lines(const TileRows& lines, uint32_t* out) {
-  const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), last = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+  const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),
+                last = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
   const bool whole = lines.whole(32, 0);
   const __mmask32 lanes = lines.columns(0);
   for (int64_t p = 0; p < 16; ++p) {
@@ -84,8 +86,8 @@ inline void pack_tile_panels(const View& w, const TilePanels& panels, int64_t fi
 // Bytes between rows of a copy, an odd number of lines: a tile's rows then lie in as many sets of the first cache.
 inline int64_t copied_row_bytes(int64_t k) { return (tile_steps(k) | 1) * kTileRow; }
 
-// 32 rows by 32 of k, where rows lie side by side: `lines` are those of k. Whole lines of memory are read, their even and
-// odd places turned apart.
+// 32 rows by 32 of k, where rows lie side by side: `lines` are those of k. Whole lines of memory are read, their even
+// and odd places turned apart.
 HWY_INLINE void turn_left_square(const TileRows& lines, char* out, int64_t apart) {
   __m512i even[16], odd[16];
   if (lines.whole(32, 0)) {
@@ -94,7 +96,8 @@ HWY_INLINE void turn_left_square(const TileRows& lines, char* out, int64_t apart
   } else {
     const __mmask32 lanes = lines.columns(0);
 #pragma GCC unroll 16
-    for (int p = 0; p < 16; ++p) pair_rows(lines.load(2 * p, 0, lanes), lines.load(2 * p + 1, 0, lanes), even[p], odd[p]);
+    for (int p = 0; p < 16; ++p)
+      pair_rows(lines.load(2 * p, 0, lanes), lines.load(2 * p + 1, 0, lanes), even[p], odd[p]);
   }
   transpose_words(even);
   transpose_words(odd);
@@ -110,8 +113,8 @@ HWY_INLINE void copy_left_square(const TileRows& rows, char* out, int64_t apart)
   for (int64_t r = 0; r < 32; ++r) _mm512_store_si512(out + r * apart, rows.load(r, 0, lanes));
 }
 
-// Rows of a task for the tiles: where they lie if they fill tiles, else copied, with zeros past the last row and past K.
-// Each square of 32 rows and 32 of k is brought near before it is read.
+// Rows of a task for the tiles: where they lie if they fill tiles, else copied, with zeros past the last row and past
+// K. Each square of 32 rows and 32 of k is brought near before it is read.
 class TileLeft {
  public:
   TileLeft(const View& a, int64_t first, int64_t count, Scratch& scratch) : a_(a), first_(first), count_(count) {

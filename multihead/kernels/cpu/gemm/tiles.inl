@@ -2,10 +2,11 @@
 // below.
 //
 // A task takes some rows and all panels, or a part of them where rows are few: its rows of a stay in the second cache,
-// are copied there if they must be, and its lines of y are written by one core. K goes by in blocks of kTileSteps; where
-// there are several, the sums of the task wait between them. An element's sum is one chain of tile products over k: rows,
-// threads and blocks decide nothing. TDPBF16PS takes 16 cycles, so that a step of four products leaves 64 cycles for two
-// tiles of a out of the second cache (32 of its 50 bytes per cycle), two of w out of the first, and the work of a beat.
+// are copied there if they must be, and its lines of y are written by one core. K goes by in blocks of kTileSteps;
+// where there are several, the sums of the task wait between them. An element's sum is one chain of tile products over
+// k: rows, threads and blocks decide nothing. TDPBF16PS takes 16 cycles, so that a step of four products leaves 64
+// cycles for two tiles of a out of the second cache (32 of its 50 bytes per cycle), two of w out of the first, and the
+// work of a beat.
 
 // One block of k, 32 rows or the upper 16: c (32 columns apart) = (c +) a · w; a beat a step beside the products.
 template <bool Both, class Tiles, class Beat>
@@ -49,7 +50,9 @@ struct PanelTask {
 };
 
 // Whether all panels meet a block of k before the next one comes: where the rows of a do not stay in the second cache.
-inline bool tiles_take_panels_first(int64_t rows, int64_t k) { return tile_steps(k) > kTileSteps && rows * k > 512 << 10; }
+inline bool tiles_take_panels_first(int64_t rows, int64_t k) {
+  return tile_steps(k) > kTileSteps && rows * k > 512 << 10;
+}
 
 // One task. `packed` is its first panel, or null where w is packed here, block by block.
 template <class Tiles, class Y>
@@ -58,7 +61,10 @@ class PanelTaskRun {
   PanelTaskRun(const GemmArgs& args, const TilePanels& panels, const PanelTask& task, const uint32_t* packed)
       : args_(args), panels_(panels), task_(task), packed_(packed), left_(args.a, task.row, task.rows, scratch_) {
     beat_.left = &left_;
-    sums_ = scratch_.template take<float>((panels_first_ ? groups() * task.panels : in_parts() ? groups() : 1) * kBlock);
+    sums_ = scratch_.template take<float>((panels_first_ ? groups() * task.panels
+                                           : in_parts()  ? groups()
+                                                         : 1) *
+                                          kBlock);
     if (!packed) room_ = scratch_.template take<uint32_t>(kTileSteps * kTileStepWords);
   }
 
@@ -82,8 +88,8 @@ class PanelTaskRun {
   bool in_parts() const { return blocks_of_k() > 1; }
   int64_t groups() const { return (task_.rows + 31) / 32; }
 
-  // Sums wait for the next block of k, those of all panels or of one. A block's sums may lie where those before them are being
-  // finished: the beats finish them before the products end, and only then is anything stored.
+  // Sums wait for the next block of k, those of all panels or of one. A block's sums may lie where those before them
+  // are being finished: the beats finish them before the products end, and only then is anything stored.
   float* sums_of(int64_t p, int64_t group) const {
     return sums_ + (panels_first_ ? p * groups() + group : in_parts() ? group : 0) * kBlock;
   }
@@ -137,7 +143,8 @@ class PanelTaskRun {
   Tiles tiles_;
 };
 
-// Rows and panels of a task: some tasks for each thread; where the sums of all its panels wait, as many as stay in the second cache.
+// Rows and panels of a task: some tasks for each thread; where the sums of all its panels wait, as many as stay in the
+// second cache.
 inline PanelTask tile_task_sizes(int64_t m, int64_t panels, int64_t k) {
   const int64_t wanted = 4 * threads();
   const int64_t most = smaller(256, larger(64, round_up((m + wanted - 1) / wanted, 32)));

@@ -42,9 +42,11 @@ bool tiles_multiply() {
   for (int n = 0; n < 512; ++n) a[n] = 0x4000, b[n] = 0x4040;
   const int64_t row = 64;
   asm volatile("ldtilecfg %0" ::"m"(config) : "memory");
-  asm volatile("tilezero %%tmm0\n tileloadd (%0,%3,1), %%tmm1\n tileloadd (%1,%3,1), %%tmm2\n"
-               "tdpbf16ps %%tmm2, %%tmm1, %%tmm0\n tilestored %%tmm0, (%2,%3,1)\n tilerelease"
-               ::"r"(a), "r"(b), "r"(c), "r"(row) : "memory");
+  asm volatile(
+      "tilezero %%tmm0\n tileloadd (%0,%3,1), %%tmm1\n tileloadd (%1,%3,1), %%tmm2\n"
+      "tdpbf16ps %%tmm2, %%tmm1, %%tmm0\n tilestored %%tmm0, (%2,%3,1)\n tilerelease" ::"r"(a),
+      "r"(b), "r"(c), "r"(row)
+      : "memory");
   return c[0] == 192.0f && c[255] == 192.0f;
 }
 

@@ -3,21 +3,22 @@
 
 #include "multihead/kernels/cpu/isa/rung_headers.h"
 
-static_assert(HWY_TARGET == HWY_AVX3, "the flags of this rung select another Highway target than the one it is named for");
+static_assert(HWY_TARGET == HWY_AVX3,
+              "the flags of this rung select another Highway target than the one it is named for");
 
 namespace mh::kernels {
 namespace {
 
 #include "multihead/kernels/cpu/attention/fma/fma.inl"
-#include "multihead/kernels/cpu/tile.inl"
 #include "multihead/kernels/cpu/attention/tiles/tiles.inl"
-#include "multihead/kernels/cpu/turn.inl"
-#include "multihead/kernels/cpu/gemm/pack.inl"
-#include "multihead/kernels/cpu/rows/activation_math.inl"
 #include "multihead/kernels/cpu/gemm/epilogue.inl"
-#include "multihead/kernels/cpu/gemm/tile_operands.inl"
+#include "multihead/kernels/cpu/gemm/pack.inl"
 #include "multihead/kernels/cpu/gemm/tile_beat.inl"
+#include "multihead/kernels/cpu/gemm/tile_operands.inl"
 #include "multihead/kernels/cpu/gemm/tiles.inl"
+#include "multihead/kernels/cpu/rows/activation_math.inl"
+#include "multihead/kernels/cpu/tile.inl"
+#include "multihead/kernels/cpu/turn.inl"
 
 }  // namespace
 

@@ -12,18 +12,18 @@ namespace mh::kernels {
 namespace {
 
 #include "multihead/kernels/cpu/attention/fma/fma.inl"
-#include "multihead/kernels/cpu/tile.inl"
-#include "multihead/kernels/cpu/tile_pairs.inl"
 #include "multihead/kernels/cpu/attention/tiles/tiles.inl"
-#include "multihead/kernels/cpu/turn.inl"
-#include "multihead/kernels/cpu/gemm/pack.inl"
-#include "multihead/kernels/cpu/rows/activation_math.inl"
 #include "multihead/kernels/cpu/gemm/epilogue.inl"
-#include "multihead/kernels/cpu/gemm/panels.inl"
-#include "multihead/kernels/cpu/gemm/stream.inl"
 #include "multihead/kernels/cpu/gemm/filled.inl"
 #include "multihead/kernels/cpu/gemm/gemm.inl"
+#include "multihead/kernels/cpu/gemm/pack.inl"
+#include "multihead/kernels/cpu/gemm/panels.inl"
+#include "multihead/kernels/cpu/gemm/stream.inl"
 #include "multihead/kernels/cpu/limits_pairs.inl"
+#include "multihead/kernels/cpu/rows/activation_math.inl"
+#include "multihead/kernels/cpu/tile.inl"
+#include "multihead/kernels/cpu/tile_pairs.inl"
+#include "multihead/kernels/cpu/turn.inl"
 
 void (*gemm_below)(const GemmArgs&, Queue&) = nullptr;
 

@@ -1,34 +1,35 @@
-// The bodies that work on rows and flat arrays, of one instruction set. Included once by each isa_*_rows.cpp, after MH_RUNG and
-// MH_HIGHWAY: apart from rung.inl, so that neither waits for the other's compilation.
+// The bodies that work on rows and flat arrays, of one instruction set. Included once by each isa_*_rows.cpp, after
+// MH_RUNG and MH_HIGHWAY: apart from rung.inl, so that neither waits for the other's compilation.
 
 #include "multihead/kernels/cpu/isa/rung_headers.h"
 
-static_assert(HWY_TARGET == MH_HIGHWAY, "the flags of this rung select another Highway target than the one it is named for");
+static_assert(HWY_TARGET == MH_HIGHWAY,
+              "the flags of this rung select another Highway target than the one it is named for");
 
 namespace mh::kernels {
 namespace {
 
-#include "multihead/kernels/cpu/vector_math.inl"
+#include "multihead/kernels/cpu/gemm/linear_top_k.inl"
+#include "multihead/kernels/cpu/gemm/linear_top_k_pack.inl"
+#include "multihead/kernels/cpu/gemm/sparse_linear.inl"
 #include "multihead/kernels/cpu/philox.inl"
+#include "multihead/kernels/cpu/rows/activation.inl"
 #include "multihead/kernels/cpu/rows/activation_math.inl"
-#include "multihead/kernels/cpu/rows/vectors.inl"
+#include "multihead/kernels/cpu/rows/cross_entropy.inl"
+#include "multihead/kernels/cpu/rows/dropout_rows.inl"
+#include "multihead/kernels/cpu/rows/elementwise.inl"
+#include "multihead/kernels/cpu/rows/embedding.inl"
 #include "multihead/kernels/cpu/rows/max.inl"
 #include "multihead/kernels/cpu/rows/normalise.inl"
-#include "multihead/kernels/cpu/rows/softmax.inl"
-#include "multihead/kernels/cpu/rows/top_list.inl"
-#include "multihead/kernels/cpu/rows/top_k.inl"
-#include "multihead/kernels/cpu/gemm/linear_top_k_pack.inl"
-#include "multihead/kernels/cpu/gemm/linear_top_k.inl"
-#include "multihead/kernels/cpu/gemm/sparse_linear.inl"
-#include "multihead/kernels/cpu/rows/cross_entropy.inl"
-#include "multihead/kernels/cpu/rows/embedding.inl"
-#include "multihead/kernels/cpu/rows/dropout_rows.inl"
-#include "multihead/kernels/cpu/rows/activation.inl"
-#include "multihead/kernels/cpu/rows/elementwise.inl"
 #include "multihead/kernels/cpu/rows/recurrent.inl"
 #include "multihead/kernels/cpu/rows/reduce.inl"
 #include "multihead/kernels/cpu/rows/rope.inl"
+#include "multihead/kernels/cpu/rows/softmax.inl"
+#include "multihead/kernels/cpu/rows/top_k.inl"
+#include "multihead/kernels/cpu/rows/top_list.inl"
 #include "multihead/kernels/cpu/rows/update.inl"
+#include "multihead/kernels/cpu/rows/vectors.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 }  // namespace
 

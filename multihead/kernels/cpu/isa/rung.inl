@@ -1,27 +1,29 @@
-// Every body of one instruction set, and its line in the table. Included once by each isa_*.cpp, after MH_RUNG and MH_HIGHWAY.
+// Every body of one instruction set, and its line in the table. Included once by each isa_*.cpp, after MH_RUNG and
+// MH_HIGHWAY.
 
 #include "multihead/kernels/cpu/isa/rung_headers.h"
 
-static_assert(HWY_TARGET == MH_HIGHWAY, "the flags of this rung select another Highway target than the one it is named for");
+static_assert(HWY_TARGET == MH_HIGHWAY,
+              "the flags of this rung select another Highway target than the one it is named for");
 
 namespace mh::kernels {
 namespace {
 
-#include "multihead/kernels/cpu/attention/fma/fma.inl"
-#include "multihead/kernels/cpu/attention/tasks.inl"
 #include "multihead/kernels/cpu/attention/decode/decode.inl"
-#include "multihead/kernels/cpu/attention/weights.inl"
+#include "multihead/kernels/cpu/attention/fma/fma.inl"
 #include "multihead/kernels/cpu/attention/mean.inl"
 #include "multihead/kernels/cpu/attention/statistics.inl"
-#include "multihead/kernels/cpu/turn.inl"
-#include "multihead/kernels/cpu/gemm/pack.inl"
-#include "multihead/kernels/cpu/rows/activation_math.inl"
+#include "multihead/kernels/cpu/attention/tasks.inl"
+#include "multihead/kernels/cpu/attention/weights.inl"
 #include "multihead/kernels/cpu/gemm/epilogue.inl"
-#include "multihead/kernels/cpu/gemm/panels.inl"
-#include "multihead/kernels/cpu/gemm/stream.inl"
 #include "multihead/kernels/cpu/gemm/filled.inl"
 #include "multihead/kernels/cpu/gemm/gemm.inl"
+#include "multihead/kernels/cpu/gemm/pack.inl"
+#include "multihead/kernels/cpu/gemm/panels.inl"
+#include "multihead/kernels/cpu/gemm/stream.inl"
 #include "multihead/kernels/cpu/limits.inl"
+#include "multihead/kernels/cpu/rows/activation_math.inl"
+#include "multihead/kernels/cpu/turn.inl"
 
 void gemm_pack(const GemmPackArgs& args, Queue&) {
   const int64_t k = args.w.size[0], n = args.w.size[1];

@@ -14,9 +14,9 @@
 #include "multihead/kernels/cpu/isa/rungs.h"
 #include "multihead/kernels/table.h"
 
-// A sanitizer watches an access wherever its code stands: forced into every caller, the same code is watched, and compiled, many
-// times over (the twin of AMX under AddressSanitizer: 115 s to 17 s, GCC 12, 2026-11; its tests take no longer). Highway's own
-// functions have been read above and stay inlined.
+// A sanitizer watches an access wherever its code stands: forced into every caller, the same code is watched, and
+// compiled, many times over (the twin of AMX under AddressSanitizer: 115 s to 17 s, GCC 12, 2026-11; its tests take no
+// longer). Highway's own functions have been read above and stay inlined.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #undef HWY_INLINE
 #define HWY_INLINE inline

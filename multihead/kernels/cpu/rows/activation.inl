@@ -26,7 +26,9 @@ void activation_forward(const ActivationForwardArgs& args, Queue&) {
     T* y = static_cast<T*>(args.y);
     with_kind(args.kind, [&]<class K>(K) {
       for_pieces(args.count, [&](int64_t begin, int64_t count) {
-        for_vectors(count, [&](int64_t at, auto extent) { put(activate(K::value, get(x + begin + at, extent)), y + begin + at, extent); });
+        for_vectors(count, [&](int64_t at, auto extent) {
+          put(activate(K::value, get(x + begin + at, extent)), y + begin + at, extent);
+        });
       });
     });
   });

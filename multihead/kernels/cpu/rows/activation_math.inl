@@ -1,8 +1,8 @@
 // Activations on vectors, and their derivatives.
 //
-// gelu, gelu_tanh, silu and quick_gelu are x · S(x) with S(-x) = 1 - S(x): max(x, 0) less the even |x| · S(-|x|), which keeps the
-// relative accuracy of small results. Their derivative is E for x < 0 and 1 - E for x > 0, where
-// E = S(-a) - a · S'(-a), a = |x|. NaN stays NaN.
+// gelu, gelu_tanh, silu and quick_gelu are x · S(x) with S(-x) = 1 - S(x): max(x, 0) less the even |x| · S(-|x|), which
+// keeps the relative accuracy of small results. Their derivative is E for x < 0 and 1 - E for x > 0, where E = S(-a) -
+// a · S'(-a), a = |x|. NaN stays NaN.
 
 // S(-a) and S'(-a) for a = |x|.
 struct Tail {
@@ -45,7 +45,9 @@ HWY_INLINE Tail tanh_tail(V a) {
 }
 
 // exp(-by · |x|) for a number x.
-HWY_INLINE V decay(V x, float by) { return exp2(hn::Mul(hn::Min(hn::Abs(x), hn::Set(f32, 128.0f)), hn::Set(f32, -by * kLog2E))); }
+HWY_INLINE V decay(V x, float by) {
+  return exp2(hn::Mul(hn::Min(hn::Abs(x), hn::Set(f32, 128.0f)), hn::Set(f32, -by * kLog2E)));
+}
 
 inline constexpr float kQuickGelu = 1.702f;
 

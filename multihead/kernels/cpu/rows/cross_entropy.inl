@@ -31,7 +31,9 @@ HWY_INLINE void cross_entropy_row(const CrossEntropyForwardArgs& args, int64_t r
   const float nll = max - widen(x[target]) + past;
   args.lse[row] = max + past;
   args.nll[row] = nll;
-  args.loss[row] = args.smoothing > 0 ? (1 - args.smoothing) * nll + args.smoothing * (max - sum / static_cast<float>(n) + past) : nll;
+  args.loss[row] = args.smoothing > 0
+                       ? (1 - args.smoothing) * nll + args.smoothing * (max - sum / static_cast<float>(n) + past)
+                       : nll;
 }
 
 template <class X, class D>
@@ -75,7 +77,8 @@ HWY_INLINE void cross_entropy_row_both(const CrossEntropyForwardArgs& args, int6
   }
   const float each = args.smoothing / static_cast<float>(n);
   const V share = hn::Set(f32, 1 / sum), shared = hn::Set(f32, -each);
-  for_vectors(n, [&](int64_t at, auto extent) { put(hn::MulAdd(get(room + at, extent), share, shared), dx + at, extent); });
+  for_vectors(
+      n, [&](int64_t at, auto extent) { put(hn::MulAdd(get(room + at, extent), share, shared), dx + at, extent); });
   narrow(room[target] / sum - (1 - args.smoothing) - each, dx + target);
 }
 
@@ -84,7 +87,8 @@ void cross_entropy_forward(const CrossEntropyForwardArgs& args, Queue&) {
   if (!args.dx) {
     with_float(args.x.dtype, [&]<class T>(Of<T>) {
       for_rows(args.x.size[0], n, [&](int64_t row) {
-        cross_entropy_row<T>(args, row, [&](float max) HWY_ATTR { return row_exp_sum(row_of<T>(args.x, row), n, max); });
+        cross_entropy_row<T>(args, row,
+                             [&](float max) HWY_ATTR { return row_exp_sum(row_of<T>(args.x, row), n, max); });
       });
     });
     return;

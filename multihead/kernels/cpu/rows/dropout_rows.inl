@@ -8,13 +8,15 @@ HWY_INLINE void dropout_bits(uint64_t seed, int64_t begin, uint16_t* bits) {
   const UV low = hn::Iota(u32, static_cast<uint32_t>(octet));
   UV words[4] = {low, hn::Set(u32, static_cast<uint32_t>(octet >> 32)), hn::Zero(u32), hn::Zero(u32)};
   // Past 2^32 octets a span may carry into the high word.
-  words[1] = hn::Sub(words[1], hn::BitCast(u32, hn::VecFromMask(u32, hn::Lt(low, hn::Set(u32, static_cast<uint32_t>(octet))))));
+  words[1] = hn::Sub(words[1],
+                     hn::BitCast(u32, hn::VecFromMask(u32, hn::Lt(low, hn::Set(u32, static_cast<uint32_t>(octet))))));
   philox(seed, words);
   hn::StoreInterleaved4(words[0], words[1], words[2], words[3], u32, reinterpret_cast<uint32_t*>(bits));
 }
 
 template <class X, class Y>
-HWY_INLINE void drop_span(const X* x, const Y* residual, Y* y, int64_t count, const uint16_t* bits, uint32_t threshold) {
+HWY_INLINE void drop_span(const X* x, const Y* residual, Y* y, int64_t count, const uint16_t* bits,
+                          uint32_t threshold) {
   const hn::Rebind<uint16_t, F> half;
   const UV least = hn::Set(u32, threshold);
   const V scale = hn::Set(f32, dropout_scale(threshold));
@@ -46,7 +48,8 @@ void dropout(const DropoutArgs& args, Queue&) {
       alignas(64) uint16_t bits[kDropoutSpan];
       for (int64_t at = begin; at < begin + count; at += kDropoutSpan) {
         dropout_bits(args.seed, at, bits);
-        drop_span(x + at, residual ? residual + at : nullptr, y + at, smaller(kDropoutSpan, begin + count - at), bits, args.threshold);
+        drop_span(x + at, residual ? residual + at : nullptr, y + at, smaller(kDropoutSpan, begin + count - at), bits,
+                  args.threshold);
       }
     });
   });

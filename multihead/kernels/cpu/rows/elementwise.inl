@@ -2,8 +2,8 @@
 
 constexpr float kLn2Upper = 0.693145752f, kLn2Lower = 1.42860677e-06f;
 
-// ln(x): x = 2^k · m with m in [√½, √2), ln m = 2 artanh((m - 1) / (m + 1)) by an odd polynomial with a relative error of
-// 4e-9. Subnormal numbers are scaled up first; 0 gives -inf, a negative number and NaN give NaN, +inf gives +inf.
+// ln(x): x = 2^k · m with m in [√½, √2), ln m = 2 artanh((m - 1) / (m + 1)) by an odd polynomial with a relative error
+// of 4e-9. Subnormal numbers are scaled up first; 0 gives -inf, a negative number and NaN give NaN, +inf gives +inf.
 HWY_INLINE V natural_log(V x) {
   const V one = hn::Set(f32, 1.0f), zero = hn::Zero(f32), infinite = hn::Set(f32, -kNone);
   const M small = hn::Lt(x, hn::Set(f32, 0x1p-126f));
@@ -20,13 +20,14 @@ HWY_INLINE V natural_log(V x) {
   const V rest = hn::Mul(s, hn::MulAdd(z, polynomial(kArtanh, z), half_square));
   const V low = hn::MulAdd(exponent, hn::Set(f32, kLn2Lower), rest);
   const V log = hn::MulAdd(exponent, hn::Set(f32, kLn2Upper), hn::Add(f, hn::Sub(low, half_square)));
-  const V outside = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinite), hn::IfThenElse(hn::Eq(x, infinite), x, hn::Sub(infinite, infinite)));
+  const V outside = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinite),
+                                   hn::IfThenElse(hn::Eq(x, infinite), x, hn::Sub(infinite, infinite)));
   return hn::IfThenElse(hn::And(hn::Gt(x, zero), hn::Lt(x, infinite)), log, outside);
 }
 
-// e^x = 2^n · 2^(r · log2 e), x = n · ln 2 + r with ln 2 in two parts, of which the upper has few enough bits for an exact
-// product: 2 units in the last place over the whole range, with or without fused multiply-adds. Overflow is +inf; below 2^-126
-// it is 0.
+// e^x = 2^n · 2^(r · log2 e), x = n · ln 2 + r with ln 2 in two parts, of which the upper has few enough bits for an
+// exact product: 2 units in the last place over the whole range, with or without fused multiply-adds. Overflow is +inf;
+// below 2^-126 it is 0.
 HWY_INLINE V natural_exp(V x) {
   const V top = hn::Set(f32, 90.0f), bottom = hn::Set(f32, -90.0f), unit = hn::Set(f32, kLog2E);
   const V bounded = hn::IfThenElse(hn::Gt(x, top), top, hn::IfThenElse(hn::Lt(x, bottom), bottom, x));
@@ -54,7 +55,9 @@ inline void unary_kind(const UnaryArgs& args) {
     const X* x = static_cast<const X*>(args.x);
     Y* y = static_cast<Y*>(args.y);
     for_pieces(args.count, [&](int64_t begin, int64_t count) {
-      for_vectors(count, [&](int64_t at, auto extent) { put(hn::Mul(factor, unary_of<K>(get(x + begin + at, extent))), y + begin + at, extent); });
+      for_vectors(count, [&](int64_t at, auto extent) {
+        put(hn::Mul(factor, unary_of<K>(get(x + begin + at, extent))), y + begin + at, extent);
+      });
     });
   });
 }
@@ -110,7 +113,8 @@ inline void binary_rows(const BinaryArgs& args, int64_t width) {
     const T* b = static_cast<const T*>(args.b.data) + row_offset(args.b, args.y, row) + (b_repeats ? 0 : begin);
     T* y = static_cast<T*>(args.y.data) + row * width + begin;
     for_vectors(count, [&](int64_t at, auto extent) {
-      put(binary_of<K>(get_along(a, at, a_repeats, extent), get_along(b, at, b_repeats, extent), factor), y + at, extent);
+      put(binary_of<K>(get_along(a, at, a_repeats, extent), get_along(b, at, b_repeats, extent), factor), y + at,
+          extent);
     });
   });
 }
@@ -137,7 +141,9 @@ void accumulate(const AccumulateArgs& args, Queue&) {
     const X* x = static_cast<const X*>(args.x);
     Y* y = static_cast<Y*>(args.y);
     for_pieces(args.count, [&](int64_t begin, int64_t count) {
-      for_vectors(count, [&](int64_t at, auto extent) { put(hn::Add(get(y + begin + at, extent), get(x + begin + at, extent)), y + begin + at, extent); });
+      for_vectors(count, [&](int64_t at, auto extent) {
+        put(hn::Add(get(y + begin + at, extent), get(x + begin + at, extent)), y + begin + at, extent);
+      });
     });
   });
 }

@@ -26,7 +26,9 @@ inline void scatter_columns(const EmbeddingBackwardArgs& args, int64_t first, in
   for (int64_t n = 0; n < args.dy.size[0]; ++n) {
     const D* dy = row_of<D>(args.dy, n) + first;
     float* to = row_of<float>(args.dtable, args.ids[n]) + first;
-    for_vectors(count, [&](int64_t at, auto extent) { put(hn::MulAdd(get(dy + at, extent), scale, get(to + at, extent)), to + at, extent); });
+    for_vectors(count, [&](int64_t at, auto extent) {
+      put(hn::MulAdd(get(dy + at, extent), scale, get(to + at, extent)), to + at, extent);
+    });
   }
 }
 
@@ -34,9 +36,12 @@ void embedding_backward(const EmbeddingBackwardArgs& args, Queue&) {
   constexpr int64_t kColumns = 64;
   const int64_t width = args.dtable.size[1];
   float* all = static_cast<float*>(args.dtable.data);
-  if (!args.add) for_pieces(args.dtable.size[0] * width, [&](int64_t begin, int64_t count) { memset(all + begin, 0, static_cast<size_t>(count) * 4); });
+  if (!args.add)
+    for_pieces(args.dtable.size[0] * width,
+               [&](int64_t begin, int64_t count) { memset(all + begin, 0, static_cast<size_t>(count) * 4); });
   with_float(args.dy.dtype, [&]<class D>(Of<D>) {
-    parallel_for(blocks_of(width, kColumns),
-                 [&](int64_t task) { scatter_columns<D>(args, task * kColumns, smaller(kColumns, width - task * kColumns)); });
+    parallel_for(blocks_of(width, kColumns), [&](int64_t task) {
+      scatter_columns<D>(args, task * kColumns, smaller(kColumns, width - task * kColumns));
+    });
   });
 }

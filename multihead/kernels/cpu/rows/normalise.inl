@@ -1,13 +1,15 @@
 // Layer norm and RMS norm: statistics of a row while it is in the first cache, then one pass over it.
 
-// Mean (0 for RMS) and 1 / standard deviation; squares are of differences from the mean, so that a large mean costs nothing.
+// Mean (0 for RMS) and 1 / standard deviation; squares are of differences from the mean, so that a large mean costs
+// nothing.
 template <class T>
 HWY_INLINE void row_moments(const T* x, int64_t n, bool centred, float eps, float& mean, float& rstd) {
   const float each = 1.0f / static_cast<float>(n);
   mean = 0;
   if (centred) {
     Chains sums(0);
-    for_chains(n, [&](int64_t at, auto extent, int chain) { sums.of[chain] = hn::Add(sums.of[chain], get(x + at, extent)); });
+    for_chains(
+        n, [&](int64_t at, auto extent, int chain) { sums.of[chain] = hn::Add(sums.of[chain], get(x + at, extent)); });
     mean = sums.sum() * each;
   }
   Chains squares(0);
@@ -29,7 +31,8 @@ HWY_INLINE void normalise_row(const NormaliseForwardArgs& args, int64_t row) {
   const V centre = hn::Set(f32, mean), scale = hn::Set(f32, rstd), one = hn::Set(f32, 1.0f), zero = hn::Zero(f32);
   for_vectors(n, [&](int64_t at, auto extent) {
     const V xhat = hn::Mul(hn::Sub(get(x + at, extent), centre), scale);
-    const V gamma = args.gamma ? get(args.gamma + at, extent) : one, beta = args.beta ? get(args.beta + at, extent) : zero;
+    const V gamma = args.gamma ? get(args.gamma + at, extent) : one,
+            beta = args.beta ? get(args.beta + at, extent) : zero;
     put(hn::MulAdd(xhat, gamma, beta), y + at, extent);
   });
   if (args.mean) args.mean[row] = mean;
@@ -80,14 +83,16 @@ inline void add_blocks(const float* parts, int64_t blocks, int64_t width, float*
     const int64_t first = task * kColumns, count = smaller(kColumns, width - first);
     for_vectors(count, [&](int64_t at, auto extent) {
       V sum = hn::Zero(f32);
-      for (int64_t block = 0; block < blocks; ++block) sum = hn::Add(sum, get(parts + block * width + first + at, extent));
+      for (int64_t block = 0; block < blocks; ++block)
+        sum = hn::Add(sum, get(parts + block * width + first + at, extent));
       put(sum, to + first + at, extent);
     });
   });
 }
 
 void normalise_backward(const NormaliseBackwardArgs& args, Queue&) {
-  const int64_t rows = args.x.size[0], width = args.x.size[1], each = rows_per_block(rows), blocks = blocks_of(rows, each);
+  const int64_t rows = args.x.size[0], width = args.x.size[1], each = rows_per_block(rows),
+                blocks = blocks_of(rows, each);
   Scratch scratch;
   float* dgammas = args.dgamma ? scratch.take<float>(blocks * width) : nullptr;
   float* dbetas = args.dbeta ? scratch.take<float>(blocks * width) : nullptr;

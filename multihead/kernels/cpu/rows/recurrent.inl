@@ -74,12 +74,15 @@ void recurrent_forward(const RecurrentForwardArgs& args, Queue&) {
                       .kept = args.kept ? args.kept + n * width : nullptr,
                       .width = width};
     float* y = args.y + args.at[n] * width;
-    float* next = n < args.next && args.operand_type == DType::f32 ? static_cast<float*>(args.operand) + n * width : nullptr;
-    bf16* half = n < args.next && args.operand_type == DType::bf16 ? static_cast<bf16*>(args.operand) + n * width : nullptr;
+    float* next =
+        n < args.next && args.operand_type == DType::f32 ? static_cast<float*>(args.operand) + n * width : nullptr;
+    bf16* half =
+        n < args.next && args.operand_type == DType::bf16 ? static_cast<bf16*>(args.operand) + n * width : nullptr;
     for_vectors(width, [&](int64_t i, auto extent) {
-      const V h = args.cell == Cell::lstm  ? lstm_forward(row, i, extent)
-                  : args.cell == Cell::gru ? gru_forward(row, i, extent)
-                                           : plain_forward(args.cell == Cell::tanh ? Activation::tanh : Activation::relu, row, i, extent);
+      const V h = args.cell == Cell::lstm ? lstm_forward(row, i, extent)
+                  : args.cell == Cell::gru
+                      ? gru_forward(row, i, extent)
+                      : plain_forward(args.cell == Cell::tanh ? Activation::tanh : Activation::relu, row, i, extent);
       put(h, row.h + i, extent);
       put(h, y + i, extent);
       if (next) put(h, next + i, extent);
@@ -115,7 +118,8 @@ struct CellGradientRow {
 
 template <class T, class Extent>
 HWY_INLINE void lstm_backward(const CellGradientRow<T>& row, int64_t i, Extent extent) {
-  const V in = row.gate(0, i, extent), forget = row.gate(1, i, extent), given = row.gate(2, i, extent), out = row.gate(3, i, extent);
+  const V in = row.gate(0, i, extent), forget = row.gate(1, i, extent), given = row.gate(2, i, extent),
+          out = row.gate(3, i, extent);
   const V before = get(row.kept + i, extent), c = tanh(hn::MulAdd(forget, before, hn::Mul(in, given)));
   const V dh = row.all_dh(i, extent), dc = hn::Add(get(row.dc + i, extent), through_tanh(hn::Mul(dh, out), c));
   const V din = through_sigmoid(hn::Mul(dc, given), in), dforget = through_sigmoid(hn::Mul(dc, before), forget);

@@ -12,7 +12,8 @@ constexpr float kReduceStart = Max ? kNone : 0.0f;
 // A maximum over lanes that keeps NaN.
 template <bool Max>
 HWY_INLINE float reduce_lanes(const Chains& chains) {
-  const V all = reduce_two<Max>(reduce_two<Max>(chains.of[0], chains.of[1]), reduce_two<Max>(chains.of[2], chains.of[3]));
+  const V all =
+      reduce_two<Max>(reduce_two<Max>(chains.of[0], chains.of[1]), reduce_two<Max>(chains.of[2], chains.of[3]));
   if constexpr (!Max) return hn::GetLane(hn::SumOfLanes(f32, all));
   if (!hn::AllFalse(f32, hn::IsNaN(all))) return __builtin_nanf("");
   return hn::GetLane(hn::MaxOfLanes(f32, all));
@@ -29,8 +30,8 @@ HWY_INLINE float reduce_run(const T* x, int64_t n) {
   return reduce_lanes<Max>(chains);
 }
 
-// to[c] = over `rows` rows of `width` elements, `apart` elements from one to the next. Eight rows at a time: the reads run along
-// rows, as memory does, and `to` is not written for each.
+// to[c] = over `rows` rows of `width` elements, `apart` elements from one to the next. Eight rows at a time: the reads
+// run along rows, as memory does, and `to` is not written for each.
 template <bool Max, class T>
 HWY_INLINE void reduce_rows(const T* x, int64_t rows, int64_t apart, int64_t width, float* to) {
   for (int64_t first = 0; first < larger(rows, 1); first += 8) {
@@ -68,7 +69,9 @@ inline void reduce_type(const ReduceArgs& args) {
     }
   });
   if (blocks == 1) return;
-  for_rows(args.outer, blocks * inner, [&](int64_t out) { reduce_rows<Max>(parts + out * blocks * inner, blocks, inner, inner, args.y + out * inner); });
+  for_rows(args.outer, blocks * inner, [&](int64_t out) {
+    reduce_rows<Max>(parts + out * blocks * inner, blocks, inner, inner, args.y + out * inner);
+  });
 }
 
 void reduce(const ReduceArgs& args, Queue&) {

@@ -18,7 +18,8 @@ HWY_INLINE float row_lse(const T* x, int64_t n) {
 
 void log_sum_exp(const LogSumExpArgs& args, Queue&) {
   with_float(args.x.dtype, [&]<class T>(Of<T>) {
-    for_rows(args.x.size[0], args.x.size[1], [&](int64_t row) { args.lse[row] = row_lse(row_of<T>(args.x, row), args.x.size[1]); });
+    for_rows(args.x.size[0], args.x.size[1],
+             [&](int64_t row) { args.lse[row] = row_lse(row_of<T>(args.x, row), args.x.size[1]); });
   });
 }
 
@@ -46,7 +47,8 @@ template <class T>
 HWY_INLINE void log_softmax_row(const T* x, T* y, int64_t n) {
   const float max = row_max(x, n);
   const V most = hn::Set(f32, max), past = hn::Set(f32, logf(row_exp_sum(x, n, max)));
-  for_vectors(n, [&](int64_t at, auto extent) { put(hn::Sub(hn::Sub(get(x + at, extent), most), past), y + at, extent); });
+  for_vectors(n,
+              [&](int64_t at, auto extent) { put(hn::Sub(hn::Sub(get(x + at, extent), most), past), y + at, extent); });
 }
 
 void softmax_forward(const SoftmaxForwardArgs& args, Queue&) {

@@ -18,7 +18,8 @@ struct TopList {
   }
 };
 
-// Offers the elements of a span, ascending. The bar is raised as places fill, so that few vectors hold one that passes it.
+// Offers the elements of a span, ascending. The bar is raised as places fill, so that few vectors hold one that passes
+// it.
 template <class T>
 HWY_INLINE void offer_span(const T* x, int64_t begin, int64_t count, TopList& list) {
   for_vectors(count, [&](int64_t at, auto extent) {
@@ -49,7 +50,8 @@ HWY_INLINE void top_of_row(const T* x, int64_t n, TopKArgs const& args, int64_t 
   for (int64_t begin = 0; begin < n; begin += kTopSpan) {
     const int64_t count = smaller(kTopSpan, n - begin);
     for_chains(count, [&](int64_t at, auto extent, int chain) {
-      sums.of[chain] = hn::Add(sums.of[chain], keep(exp_past(get(x + begin + at, extent), most), hn::Zero(f32), extent));
+      sums.of[chain] =
+          hn::Add(sums.of[chain], keep(exp_past(get(x + begin + at, extent), most), hn::Zero(f32), extent));
     });
     offer_span(x, begin, count, list);
   }

@@ -50,7 +50,8 @@ void sum_of_squares(const SumOfSquaresArgs& args, Queue&) {
   double* parts = scratch.take<double>(pieces);
   with_float(args.x_type, [&]<class T>(Of<T>) {
     const T* x = static_cast<const T*>(args.x);
-    for_pieces(args.count, [&](int64_t begin, int64_t count) { parts[begin / kElementsPerTask] = squares_of(x + begin, count); });
+    for_pieces(args.count,
+               [&](int64_t begin, int64_t count) { parts[begin / kElementsPerTask] = squares_of(x + begin, count); });
   });
   *args.sum = 0;
   for (int64_t n = 0; n < pieces; ++n) *args.sum += parts[n];

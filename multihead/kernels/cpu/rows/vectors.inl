@@ -28,7 +28,9 @@ HWY_INLINE void put(V x, T* to, Part part) {
 }
 // x with `other` in the lanes past a part.
 HWY_INLINE V keep(V x, V, Whole) { return x; }
-HWY_INLINE V keep(V x, V other, Part part) { return hn::IfThenElse(hn::FirstN(f32, static_cast<size_t>(part.count)), x, other); }
+HWY_INLINE V keep(V x, V other, Part part) {
+  return hn::IfThenElse(hn::FirstN(f32, static_cast<size_t>(part.count)), x, other);
+}
 
 // body(at, extent) for each vector of n elements, in ascending order.
 template <class Body>
@@ -45,8 +47,12 @@ struct Chains {
   explicit HWY_INLINE Chains(float start) {
     for (V& each : of) each = hn::Set(f32, start);
   }
-  HWY_INLINE float sum() const { return hn::GetLane(hn::SumOfLanes(f32, hn::Add(hn::Add(of[0], of[1]), hn::Add(of[2], of[3])))); }
-  HWY_INLINE float max() const { return hn::GetLane(hn::MaxOfLanes(f32, hn::Max(hn::Max(of[0], of[1]), hn::Max(of[2], of[3])))); }
+  HWY_INLINE float sum() const {
+    return hn::GetLane(hn::SumOfLanes(f32, hn::Add(hn::Add(of[0], of[1]), hn::Add(of[2], of[3]))));
+  }
+  HWY_INLINE float max() const {
+    return hn::GetLane(hn::MaxOfLanes(f32, hn::Max(hn::Max(of[0], of[1]), hn::Max(of[2], of[3]))));
+  }
 };
 
 // body(at, extent, chain) for each vector: number n of them goes to chain n % 4.
@@ -82,7 +88,8 @@ HWY_INLINE void with_floats(DType a, DType b, Body&& body) {
   body(Of<float>{}, Of<float>{});
 }
 
-// Elements of one task: enough to outweigh handing it out (about 1 us), few enough that rows pass through the second cache.
+// Elements of one task: enough to outweigh handing it out (about 1 us), few enough that rows pass through the second
+// cache.
 constexpr int64_t kElementsPerTask = 16384;
 
 inline int64_t blocks_of(int64_t n, int64_t each) { return (n + each - 1) / each; }
@@ -99,8 +106,9 @@ inline void for_rows(int64_t rows, int64_t width, Body&& body) {
 // body(begin, count) for pieces of a flat array, on all threads.
 template <class Body>
 inline void for_pieces(int64_t count, Body&& body) {
-  parallel_near(blocks_of(count, kElementsPerTask),
-               [&](int64_t task) { body(task * kElementsPerTask, smaller(kElementsPerTask, count - task * kElementsPerTask)); });
+  parallel_near(blocks_of(count, kElementsPerTask), [&](int64_t task) {
+    body(task * kElementsPerTask, smaller(kElementsPerTask, count - task * kElementsPerTask));
+  });
 }
 
 template <class T>

@@ -1,5 +1,5 @@
-// Rows one by one, by pairs that are kept alone: what a tile falls back to when it met garbage in a place that a mask drops
-// (0 · NaN is NaN) or left the range of the fixed reference. One warp a row; the lanes share keys, then columns.
+// Rows one by one, by pairs that are kept alone: what a tile falls back to when it met garbage in a place that a mask
+// drops (0 · NaN is NaN) or left the range of the fixed reference. One warp a row; the lanes share keys, then columns.
 #pragma once
 
 #include "multihead/kernels/cuda/generic.h"
@@ -45,10 +45,13 @@ MH_DEVICE Rows<T> rows_of(const Array& array, int batch, int head, int begin) {
 
 // o and lse of rows [row, row + 16) of a head; at most 32 · kColumns columns.
 template <class T, int kColumns, bool kOptions>
-MH_DEVICE void careful_forward(const Call& call, const Span& span, const Interval& mask, int b, int h, int row, int lane) {
+MH_DEVICE void careful_forward(const Call& call, const Span& span, const Interval& mask, int b, int h, int row,
+                               int lane) {
   const int hk = h / (call.H / call.Hkv);
-  const Rows<T> q = rows_of<T>(call.q, span.batch, h, span.q_begin), o = rows_of<T>(call.o, span.batch, h, span.q_begin);
-  const Rows<T> k = rows_of<T>(call.k, span.batch, hk, span.k_begin), v = rows_of<T>(call.v, span.batch, hk, span.k_begin);
+  const Rows<T> q = rows_of<T>(call.q, span.batch, h, span.q_begin),
+                o = rows_of<T>(call.o, span.batch, h, span.q_begin);
+  const Rows<T> k = rows_of<T>(call.k, span.batch, hk, span.k_begin),
+                v = rows_of<T>(call.v, span.batch, hk, span.k_begin);
   const float scale = call.options.scale[h];
   for (int i = row; i < min(row + 16, span.q_len); ++i) {
     const int low = mask.low(i), high = mask.high(i);
@@ -83,7 +86,8 @@ MH_DEVICE void careful_forward(const Call& call, const Span& span, const Interva
       }
     }
     if (call.options.sink) {
-      const float sink = call.options.sink[h], now = fmaxf(top, sink), shrink = top == -INFINITY ? 0.f : expf(top - now);
+      const float sink = call.options.sink[h], now = fmaxf(top, sink),
+                  shrink = top == -INFINITY ? 0.f : expf(top - now);
       sum = sum * shrink + expf(sink - now);
 #pragma unroll
       for (int c = 0; c < kColumns; ++c) acc[c] *= shrink;
@@ -94,17 +98,20 @@ MH_DEVICE void careful_forward(const Call& call, const Span& span, const Interva
     for (int c = 0; c < kColumns; ++c)
       if (lane + 32 * c < call.Dv) o[i][lane + 32 * c] = static_cast<T>(acc[c] * inverse);
     if (lane == 0 && call.lse)
-      static_cast<float*>(call.lse.data)[call.lse.at(span.batch, h, span.q_begin + i)] = sum == 0.f ? -INFINITY : top + logf(sum);
+      static_cast<float*>(call.lse.data)[call.lse.at(span.batch, h, span.q_begin + i)] =
+          sum == 0.f ? -INFINITY : top + logf(sum);
   }
 }
 
 // dq of rows [row, row + 16). lse2, delta: of this head, from its row 0.
 template <class T>
-MH_DEVICE void careful_dq(const Call& call, const Span& span, const Interval& mask, const float* lse2, const float* delta, int h,
-                          int row, int lane) {
+MH_DEVICE void careful_dq(const Call& call, const Span& span, const Interval& mask, const float* lse2,
+                          const float* delta, int h, int row, int lane) {
   const int hk = h / (call.H / call.Hkv);
-  const Rows<T> q = rows_of<T>(call.q, span.batch, h, span.q_begin), g = rows_of<T>(call.d_o, span.batch, h, span.q_begin);
-  const Rows<T> k = rows_of<T>(call.k, span.batch, hk, span.k_begin), v = rows_of<T>(call.v, span.batch, hk, span.k_begin);
+  const Rows<T> q = rows_of<T>(call.q, span.batch, h, span.q_begin),
+                g = rows_of<T>(call.d_o, span.batch, h, span.q_begin);
+  const Rows<T> k = rows_of<T>(call.k, span.batch, hk, span.k_begin),
+                v = rows_of<T>(call.v, span.batch, hk, span.k_begin);
   const Rows<T> dq = rows_of<T>(call.dq, span.batch, h, span.q_begin);
   const float scale = call.options.scale[h];
   for (int i = row; i < min(row + 16, span.q_len); ++i) {
@@ -113,7 +120,9 @@ MH_DEVICE void careful_dq(const Call& call, const Span& span, const Interval& ma
     for (int j0 = low; j0 < high; j0 += 32) {
       const int j = j0 + lane;
       float ds = 0;
-      if (j < high) ds = exp2f(scale * dot_rows(q[i], k[j], call.Dk) * kLog2e - lse2[i]) * (dot_rows(g[i], v[j], call.Dv) - delta[i]);
+      if (j < high)
+        ds = exp2f(scale * dot_rows(q[i], k[j], call.Dk) * kLog2e - lse2[i]) *
+             (dot_rows(g[i], v[j], call.Dv) - delta[i]);
       for (int n = 0; n < min(32, high - j0); ++n) {
         const float w = __shfl_sync(~0u, ds, n);
 #pragma unroll
@@ -129,17 +138,21 @@ MH_DEVICE void careful_dq(const Call& call, const Span& span, const Interval& ma
 
 // dk and dv of keys [key, key + 16). lse2, delta: of the whole call, `padded` rows a head.
 template <class T>
-MH_DEVICE void careful_dkv(const Call& call, const Span& span, const Interval& mask, const float* lse2, const float* delta,
-                           int padded, int b, int hk, int key, int lane) {
+MH_DEVICE void careful_dkv(const Call& call, const Span& span, const Interval& mask, const float* lse2,
+                           const float* delta, int padded, int b, int hk, int key, int lane) {
   const int group = call.H / call.Hkv;
-  const Rows<T> k = rows_of<T>(call.k, span.batch, hk, span.k_begin), v = rows_of<T>(call.v, span.batch, hk, span.k_begin);
-  const Rows<T> dk = rows_of<T>(call.dk, span.batch, hk, span.k_begin), dv = rows_of<T>(call.dv, span.batch, hk, span.k_begin);
+  const Rows<T> k = rows_of<T>(call.k, span.batch, hk, span.k_begin),
+                v = rows_of<T>(call.v, span.batch, hk, span.k_begin);
+  const Rows<T> dk = rows_of<T>(call.dk, span.batch, hk, span.k_begin),
+                dv = rows_of<T>(call.dv, span.batch, hk, span.k_begin);
   for (int j = key; j < min(key + 16, span.k_len); ++j) {
     float ak[4] = {}, av[4] = {};
     for (int h = hk * group; h < hk * group + group; ++h) {
-      const Rows<T> q = rows_of<T>(call.q, span.batch, h, span.q_begin), g = rows_of<T>(call.d_o, span.batch, h, span.q_begin);
+      const Rows<T> q = rows_of<T>(call.q, span.batch, h, span.q_begin),
+                    g = rows_of<T>(call.d_o, span.batch, h, span.q_begin);
       const float scale = call.options.scale[h];
-      const float *l = lse2 + (static_cast<int64_t>(b) * call.H + h) * padded, *t = delta + (static_cast<int64_t>(b) * call.H + h) * padded;
+      const float *l = lse2 + (static_cast<int64_t>(b) * call.H + h) * padded,
+                  *t = delta + (static_cast<int64_t>(b) * call.H + h) * padded;
       for (int i0 = 0; i0 < span.q_len; i0 += 32) {
         const int i = i0 + lane;
         const bool kept = i < span.q_len && mask.keeps(i, j);

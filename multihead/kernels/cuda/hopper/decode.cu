@@ -1,6 +1,6 @@
 // Decode on Hopper: one query a sequence, keys split into chunks, deterministic and independent of the batch.
-// Every warp works alone: it streams one chunk of keys through its own stages, no barrier between warps. Sᵀ = K·Qᵀ as m16n8k16
-// (16 keys × 8 heads), Oᵀ += Vᵀ·Pᵀ; a second kernel joins the chunks.
+// Every warp works alone: it streams one chunk of keys through its own stages, no barrier between warps. Sᵀ = K·Qᵀ as
+// m16n8k16 (16 keys × 8 heads), Oᵀ += Vᵀ·Pᵀ; a second kernel joins the chunks.
 #include "multihead/kernels/cuda/entry.h"
 #include "multihead/kernels/cuda/hopper/fragment.h"
 #include "multihead/kernels/cuda/hopper/maps.h"
@@ -12,8 +12,8 @@ namespace mh::kernels::cuda {
 namespace {
 
 struct Split {
-  float *o, *lse;      // (units, group, D) and (units, group)
-  int chunks, units;   // chunks: the most that a sequence may have
+  float *o, *lse;     // (units, group, D) and (units, group)
+  int chunks, units;  // chunks: the most that a sequence may have
 };
 
 MH_DEVICE uint32_t transpose_matrix(uint32_t x) {
@@ -56,7 +56,8 @@ constexpr int kKeys = 16;
 template <class T, int D, int W, int kStages>
 __global__ __launch_bounds__(W * 32, 1) void decode_chunks_kernel(const __grid_constant__ CUtensorMap map_k,
                                                                   const __grid_constant__ CUtensorMap map_v,
-                                                                  const __grid_constant__ Call call, const Split split) {
+                                                                  const __grid_constant__ Call call,
+                                                                  const Split split) {
   constexpr int kBytes = kKeys * D * 2;
   extern __shared__ uint8_t raw[];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, group = call.H / call.Hkv;
@@ -69,7 +70,8 @@ __global__ __launch_bounds__(W * 32, 1) void decode_chunks_kernel(const __grid_c
   }
   __syncwarp();
   const int step = gridDim.x * W, first_unit = warp * gridDim.x + blockIdx.x;
-  int lu = first_unit, ls = 0, lk = 0, l_last = 0, l_row = 0, l_head = 0, l_entry = 0;  // the loader: unit, stage, key inside the unit
+  int lu = first_unit, ls = 0, lk = 0, l_last = 0, l_row = 0, l_head = 0,
+      l_entry = 0;    // the loader: unit, stage, key inside the unit
   auto enter = [&] {  // the next unit with keys; worked out once, since it divides
     for (; lu < split.units; lu += step) {
       const Unit unit = unit_at(call, split, lu);
@@ -106,7 +108,8 @@ __global__ __launch_bounds__(W * 32, 1) void decode_chunks_kernel(const __grid_c
     const Unit unit = unit_at(call, split, u);
     const int low = interval_of(call.options, unit.span).low(0);
     uint32_t qb[D / 16][2];
-    const T* q = static_cast<const T*>(call.q.data) + call.q.at(unit.span.batch, unit.hk * group + (g < group ? g : 0), unit.span.q_begin) + 2 * t;
+    const T* q = static_cast<const T*>(call.q.data) +
+                 call.q.at(unit.span.batch, unit.hk * group + (g < group ? g : 0), unit.span.q_begin) + 2 * t;
 #pragma unroll
     for (int k = 0; k < D / 16; ++k) {
       qb[k][0] = g < group ? *reinterpret_cast<const uint32_t*>(q + k * 16) : 0u;
@@ -120,7 +123,8 @@ __global__ __launch_bounds__(W * 32, 1) void decode_chunks_kernel(const __grid_c
       float s[4] = {}, s2[4] = {};
       uint32_t ka[D / 16][4], va[D / 16][4];
 #pragma unroll
-      for (int k = 0; k < D / 16; ++k) load_matrix(ka[k], sK + (k / 4) * kKeys * 128 + kr * 128 + ((((k % 4) * 2 + ku) ^ (kr & 7)) << 4));
+      for (int k = 0; k < D / 16; ++k)
+        load_matrix(ka[k], sK + (k / 4) * kKeys * 128 + kr * 128 + ((((k % 4) * 2 + ku) ^ (kr & 7)) << 4));
 #pragma unroll
       for (int i = 0; i < D / 16; ++i)
         load_matrix_transposed(va[i], sV + (i / 4) * kKeys * 128 + vr * 128 + ((((i % 4) * 2 + vu) ^ (vr & 7)) << 4));
@@ -134,7 +138,8 @@ __global__ __launch_bounds__(W * 32, 1) void decode_chunks_kernel(const __grid_c
 #pragma unroll
       for (int x = 0; x < 4; ++x) s[x] = (s[x] + s2[x]) * scale_log2;
       if (k0 + kKeys > unit.last || k0 < low) {
-        // What is dropped must not meet the values either: 0 · NaN is NaN. Row r of a value fragment is key 2t + r % 2 + 8 (r / 2).
+        // What is dropped must not meet the values either: 0 · NaN is NaN. Row r of a value fragment is key 2t + r % 2
+        // + 8 (r / 2).
         auto dropped = [&](int key) { return key >= unit.last || key < low; };
         if (dropped(k0 + g)) s[0] = s[1] = -INFINITY;
         if (dropped(k0 + g + 8)) s[2] = s[3] = -INFINITY;
@@ -200,13 +205,14 @@ __global__ __launch_bounds__(W * 32, 1) void decode_chunks_kernel(const __grid_c
   }
 }
 
-// One block a head: four groups of D threads take a quarter of the chunks each, then the four are added in order. (One group over
-// all the chunks cost 37 of 172 µs at 131072 keys on an H200: too few loads in flight.)
+// One block a head: four groups of D threads take a quarter of the chunks each, then the four are added in order. (One
+// group over all the chunks cost 37 of 172 µs at 131072 keys on an H200: too few loads in flight.)
 template <class T, int D>
 __global__ __launch_bounds__(4 * D) void join_chunks(const __grid_constant__ Call call, const Split split) {
   __shared__ float w[256], part[4][D], red[2];
   asm volatile("griddepcontrol.wait;" ::: "memory");
-  const int group = call.H / call.Hkv, h = blockIdx.x % call.H, b = blockIdx.x / call.H, hk = h / group, row = h - hk * group;
+  const int group = call.H / call.Hkv, h = blockIdx.x % call.H, b = blockIdx.x / call.H, hk = h / group,
+            row = h - hk * group;
   const int d = threadIdx.x % D, q = threadIdx.x / D;
   const Span span = span_of(call, b);
   const int chunks = decode_chunks(span.k_len);
@@ -242,7 +248,8 @@ __global__ __launch_bounds__(4 * D) void join_chunks(const __grid_constant__ Cal
     a = ((part[0][d] + part[1][d]) + part[2][d]) + part[3][d];
     static_cast<T*>(call.o.data)[call.o.at(span.batch, h, span.q_begin, d)] = static_cast<T>(l == 0.f ? 0.f : a / l);
     if (d == 0 && call.lse)
-      static_cast<float*>(call.lse.data)[call.lse.at(span.batch, h, span.q_begin)] = l == 0.f ? -INFINITY : (red[0] + __log2f(l)) * kLn2;
+      static_cast<float*>(call.lse.data)[call.lse.at(span.batch, h, span.q_begin)] =
+          l == 0.f ? -INFINITY : (red[0] + __log2f(l)) * kLn2;
   }
 }
 
@@ -256,8 +263,9 @@ cudaError_t run(const Call& call, const Split& split, cudaStream_t stream) {
   int device = 0, sms = 1;
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
-  const cudaError_t error = launch(decode_chunks_kernel<T, D, W, kStages>, Grid{dim3(split.units < sms ? split.units : sms), W * 32, kShared}, stream,
-                                   k, v, call, split);
+  const cudaError_t error =
+      launch(decode_chunks_kernel<T, D, W, kStages>, Grid{dim3(split.units < sms ? split.units : sms), W * 32, kShared},
+             stream, k, v, call, split);
   if (error != cudaSuccess) return error;
   return launch(join_chunks<T, D>, Grid{dim3(call.B * call.H), 4 * D, 0, true}, stream, call, split);
 }

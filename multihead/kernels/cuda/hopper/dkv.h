@@ -1,9 +1,11 @@
 // dK and dV on wgmma: keys stay, queries stream. Sᵀ = K·Qᵀ, dPᵀ = V·dOᵀ, dV += Pᵀ·dO, dK += dSᵀ·Q.
-// K (and V where registers allow) wait in registers as the A operand: shared memory is what binds here. S and dP share one set
-// of accumulators; P is kept in 16 bits and unpacked for dS. S of the next query block flies behind dK of this one.
+// K (and V where registers allow) wait in registers as the A operand: shared memory is what binds here. S and dP share
+// one set of accumulators; P is kept in 16 bits and unpacked for dS. S of the next query block flies behind dK of this
+// one.
 //
-// Registers are short (dK, dV, S and P take 212 of 240 at D 128): what a mask needs waits in shared memory. The producer says
-// with each stage which query block it holds and whose keys it cuts; the rows that keep a key are worked out once a tile.
+// Registers are short (dK, dV, S and P take 212 of 240 at D 128): what a mask needs waits in shared memory. The
+// producer says with each stage which query block it holds and whose keys it cuts; the rows that keep a key are worked
+// out once a tile.
 #pragma once
 
 #include <type_traits>
@@ -23,7 +25,8 @@ struct DkvShape {
   static constexpr bool kMasked = kMasked_, kInRegisters = kKSteps_ * 16 == D_ && kVSteps_ * 16 == D_;
   static constexpr bool kTie = kKSteps_ > 0 || BM_ > 64;
   static constexpr int kKeyBytes = BN * D * 2, kRowBytes = BM * D * 2;
-  static constexpr int kShared = 2 * kKeyBytes + kStages * (2 * kRowBytes + 2 * BM * 4) + BN * 8 + 256 + 1024, kThreads = 128 * (kGroups + 1);
+  static constexpr int kShared = 2 * kKeyBytes + kStages * (2 * kRowBytes + 2 * BM * 4) + BN * 8 + 256 + 1024,
+                       kThreads = 128 * (kGroups + 1);
   static constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
 };
 
@@ -40,7 +43,8 @@ __global__ __launch_bounds__(C::kThreads, 1) void hopper_dkv(const __grid_consta
   const uint32_t sK = base, sV = sK + C::kKeyBytes, sQ = sV + C::kKeyBytes, sG = sQ + kStages * C::kRowBytes,
                  sL = sG + kStages * C::kRowBytes, sB = sL + kStages * BM * 8, bars = sB + BN * 8;
   const uint32_t kv_full = bars, kv_empty = bars + 8, full = bars + 16, empty = full + 8 * kStages;
-  volatile int* slot = reinterpret_cast<volatile int*>(raw + (bars - shared_address(raw)) + 224);  // the tile, then a code per stage
+  volatile int* slot =
+      reinterpret_cast<volatile int*>(raw + (bars - shared_address(raw)) + 224);  // the tile, then a code per stage
   if (threadIdx.x == 0) {
     barrier_init(kv_full, 1);
     barrier_init(kv_empty, kWarps * kReleases);
@@ -55,7 +59,8 @@ __global__ __launch_bounds__(C::kThreads, 1) void hopper_dkv(const __grid_consta
   struct Range {
     int first, last;
   };
-  auto query_blocks = [&](const Interval& mask, const Span& span, int j) {  // at least one block: its dk and dv come out as 0
+  auto query_blocks = [&](const Interval& mask, const Span& span,
+                          int j) {  // at least one block: its dk and dv come out as 0
     Range range{0, max(1, (span.q_len + BM - 1) / BM)};
     if constexpr (C::kMasked) {
       range.first = min(mask.first_row(j * BN), span.q_len) / BM;
@@ -64,7 +69,9 @@ __global__ __launch_bounds__(C::kThreads, 1) void hopper_dkv(const __grid_consta
     }
     return range;
   };
-  auto tile_keys = [&](const TileAt& at) { return C::kMasked ? task.blocks - 1 - at.m : at.m; };  // the longest come first
+  auto tile_keys = [&](const TileAt& at) {
+    return C::kMasked ? task.blocks - 1 - at.m : at.m;
+  };  // the longest come first
 
   if (threadIdx.x < 128) {
     give_registers<C::kProducerRegisters>();
@@ -99,16 +106,22 @@ __global__ __launch_bounds__(C::kThreads, 1) void hopper_dkv(const __grid_consta
             barrier_wait(empty + 8 * st, ph ^ 1);
             if constexpr (C::kMasked) {
               int code = i << C::kGroups;
-              for (int g = 0; g < C::kGroups; ++g) code |= !mask.whole(i * BM, i * BM + BM, j * BN + g * 64, j * BN + g * 64 + 64) << g;
+              for (int g = 0; g < C::kGroups; ++g)
+                code |= !mask.whole(i * BM, i * BM + BM, j * BN + g * 64, j * BN + g * 64 + 64) << g;
               slot[1 + st] = code;
             }
             barrier_expect(full + 8 * st, 2 * C::kRowBytes + 2 * BM * 4);
             const int64_t r = (static_cast<int64_t>(at.b) * call.H + h) * task.padded + i * BM;
-            load_tile<C::kChunks, BM>(sQ + st * C::kRowBytes, &map_q, full + 8 * st, span.q_begin + i * BM, h, span.batch, task.joined);
-            load_tile<C::kChunks, BM>(sG + st * C::kRowBytes, &map_g, full + 8 * st, span.q_begin + i * BM, h, span.batch, task.joined);
+            load_tile<C::kChunks, BM>(sQ + st * C::kRowBytes, &map_q, full + 8 * st, span.q_begin + i * BM, h,
+                                      span.batch, task.joined);
+            load_tile<C::kChunks, BM>(sG + st * C::kRowBytes, &map_g, full + 8 * st, span.q_begin + i * BM, h,
+                                      span.batch, task.joined);
             bulk_load(sL + st * BM * 8, task.lse2 + r, BM * 4, full + 8 * st);
             bulk_load(sL + st * BM * 8 + BM * 4, task.delta + r, BM * 4, full + 8 * st);
-            if (++st == kStages) { st = 0; ph ^= 1; }
+            if (++st == kStages) {
+              st = 0;
+              ph ^= 1;
+            }
           }
         tile = next;
       }
@@ -132,13 +145,15 @@ __global__ __launch_bounds__(C::kThreads, 1) void hopper_dkv(const __grid_consta
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
           if (c * 4 + k < steps)
-            Wgmma<BM, T>::template rs<0>(s, f + (c * 4 + k) * 4, advance(b, c * BM * 128 + k * 32), c + k > 0 ? 1 : zero);
+            Wgmma<BM, T>::template rs<0>(s, f + (c * 4 + k) * 4, advance(b, c * BM * 128 + k * 32),
+                                         c + k > 0 ? 1 : zero);
           else
-            Wgmma<BM, T>::ss(s, advance(a, c * BN * 128 + k * 32), advance(b, c * BM * 128 + k * 32), c + k > 0 ? 1 : zero);
+            Wgmma<BM, T>::ss(s, advance(a, c * BN * 128 + k * 32), advance(b, c * BM * 128 + k * 32),
+                             c + k > 0 ? 1 : zero);
         }
       wgmma_commit();
     };
-    auto by_columns = [&](float (&o)[D / 2], uint32_t sb, int add) {
+    auto by_columns = [&](float(&o)[D / 2], uint32_t sb, int add) {
       const uint64_t b = descriptor_mn(sb, BM * 128);
       wgmma_fence();
 #pragma unroll
@@ -182,7 +197,8 @@ __global__ __launch_bounds__(C::kThreads, 1) void hopper_dkv(const __grid_consta
         if (C::kInRegisters) warp_release(kv_empty, lane);
       }
       for (int t = 0; t < total; ++t) {
-        const float2* row = reinterpret_cast<const float2*>(raw + (sL - shared_address(raw)) + st * BM * 8) + (lane & 3);
+        const float2* row =
+            reinterpret_cast<const float2*>(raw + (sL - shared_address(raw)) + st * BM * 8) + (lane & 3);
         barrier_wait(full + 8 * st, ph);
         by_queries(aK, kf, KSteps{}, sQ + st * C::kRowBytes);
         wgmma_wait<1>();  // dK of the last block is done: its stage goes back
@@ -230,7 +246,10 @@ __global__ __launch_bounds__(C::kThreads, 1) void hopper_dkv(const __grid_consta
         for (int e = 0; e < BM / 4; ++e) pp[e] = pack<T>(s[2 * e], s[2 * e + 1]);
         pin(pp);
         const uint32_t q = sQ + st * C::kRowBytes;
-        if (++st == kStages) { st = 0; ph ^= 1; }
+        if (++st == kStages) {
+          st = 0;
+          ph ^= 1;
+        }
         by_columns(dk, q, t > 0);
       }
       wgmma_wait<0>();
@@ -245,10 +264,10 @@ __global__ __launch_bounds__(C::kThreads, 1) void hopper_dkv(const __grid_consta
       const bool inside = key0 < span.k_len, next = key0 + 8 < span.k_len;
       const bool bad = __any_sync(~0u, not_finite(dk, inside, next) || not_finite(dv, inside, next));
       const float scaled[2] = {scale, scale}, plain[2] = {1.f, 1.f};
-      store_rows<T>(dk, static_cast<T*>(call.dk.data) + call.dk.at(span.batch, hk, span.k_begin), call.dk.stride[2], key0, span.k_len,
-                    call.Dk, scaled, lane);
-      store_rows<T>(dv, static_cast<T*>(call.dv.data) + call.dv.at(span.batch, hk, span.k_begin), call.dv.stride[2], key0, span.k_len,
-                    call.Dv, plain, lane);
+      store_rows<T>(dk, static_cast<T*>(call.dk.data) + call.dk.at(span.batch, hk, span.k_begin), call.dk.stride[2],
+                    key0, span.k_len, call.Dk, scaled, lane);
+      store_rows<T>(dv, static_cast<T*>(call.dv.data) + call.dv.at(span.batch, hk, span.k_begin), call.dv.stride[2],
+                    key0, span.k_len, call.Dv, plain, lane);
       // Mended by a kernel of its own: inlined here it would cost registers that the loop needs.
       if (lane == 0) task.flags[done * 16 + wg * 4 + warp] = bad;
     }

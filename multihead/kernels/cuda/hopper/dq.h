@@ -16,7 +16,8 @@ struct DqShape {
   static constexpr int kKStages = kKStages_, kVStages = kVStages_;
   static constexpr bool kMasked = kMasked_;
   static constexpr int kQBytes = BM * D * 2, kBlockBytes = BN * D * 2;
-  static constexpr int kShared = 2 * kQBytes + (kKStages + kVStages) * kBlockBytes + 256 + 2 * sizeof(Facts) + 1024, kThreads = 128 * (kGroups_ + 1);
+  static constexpr int kShared = 2 * kQBytes + (kKStages + kVStages) * kBlockBytes + 256 + 2 * sizeof(Facts) + 1024,
+                       kThreads = 128 * (kGroups_ + 1);
   static constexpr int kProducerRegisters = kGroups == 2 ? 40 : 32, kConsumerRegisters = kGroups == 2 ? 232 : 160;
 };
 
@@ -27,13 +28,14 @@ __global__ __launch_bounds__(C::kThreads, 1) void hopper_dq(const __grid_constan
                                                             const __grid_constant__ CUtensorMap map_v,
                                                             const __grid_constant__ Call call, const Task task) {
   using T = typename C::T;
-  constexpr int D = C::D, BM = C::BM, BN = C::BN, kKStages = C::kKStages, kVStages = C::kVStages, kWarps = 4 * C::kGroups;
+  constexpr int D = C::D, BM = C::BM, BN = C::BN, kKStages = C::kKStages, kVStages = C::kVStages,
+                kWarps = 4 * C::kGroups;
   extern __shared__ uint8_t raw[];
   const uint32_t base = (shared_address(raw) + 1023) & ~1023u;
   const uint32_t sQ = base, sG = sQ + C::kQBytes, sK = sG + C::kQBytes, sV = sK + kKStages * C::kBlockBytes,
                  bars = sV + kVStages * C::kBlockBytes;
-  const uint32_t q_full = bars, q_empty = bars + 8, k_full = bars + 16, k_empty = k_full + 8 * kKStages, v_full = k_empty + 8 * kKStages,
-                 v_empty = v_full + 8 * kVStages;
+  const uint32_t q_full = bars, q_empty = bars + 8, k_full = bars + 16, k_empty = k_full + 8 * kKStages,
+                 v_full = k_empty + 8 * kKStages, v_empty = v_full + 8 * kVStages;
   Facts* told = reinterpret_cast<Facts*>(raw + (bars - shared_address(raw)) + 256);  // of this tile and the next
   if (threadIdx.x == 0) {
     barrier_init(q_full, 1);
@@ -83,12 +85,20 @@ __global__ __launch_bounds__(C::kThreads, 1) void hopper_dq(const __grid_constan
         for (int n = blocks.last - 1; n >= blocks.first; --n) {
           barrier_wait(k_empty + 8 * st, ph ^ 1);
           barrier_expect(k_full + 8 * st, C::kBlockBytes);
-          load_tile<C::kChunks, BN>(sK + st * C::kBlockBytes, &map_k, k_full + 8 * st, span.k_begin + n * BN, hk, span.batch, task.joined);
-          if (++st == kKStages) { st = 0; ph ^= 1; }
+          load_tile<C::kChunks, BN>(sK + st * C::kBlockBytes, &map_k, k_full + 8 * st, span.k_begin + n * BN, hk,
+                                    span.batch, task.joined);
+          if (++st == kKStages) {
+            st = 0;
+            ph ^= 1;
+          }
           barrier_wait(v_empty + 8 * stv, phv ^ 1);
           barrier_expect(v_full + 8 * stv, C::kBlockBytes);
-          load_tile<C::kChunks, BN>(sV + stv * C::kBlockBytes, &map_v, v_full + 8 * stv, span.k_begin + n * BN, hk, span.batch, task.joined);
-          if (++stv == kVStages) { stv = 0; phv ^= 1; }
+          load_tile<C::kChunks, BN>(sV + stv * C::kBlockBytes, &map_v, v_full + 8 * stv, span.k_begin + n * BN, hk,
+                                    span.batch, task.joined);
+          if (++stv == kVStages) {
+            stv = 0;
+            phv ^= 1;
+          }
         }
         tile = next;
       }
@@ -97,26 +107,29 @@ __global__ __launch_bounds__(C::kThreads, 1) void hopper_dq(const __grid_constan
     take_registers<C::kConsumerRegisters>();
     const int wg = threadIdx.x / 128 - 1, lane = threadIdx.x % 32, warp = (threadIdx.x / 32) % 4;
     const float scale = call.options.scale[0], scale_log2 = scale * kLog2e;
-    int st = 0, ph = 0, stv = 0, phv = 0, qph = 0, kp = 0, add = 0;  // kp: the stage whose K the pending dQ product reads
+    int st = 0, ph = 0, stv = 0, phv = 0, qph = 0, kp = 0,
+        add = 0;  // kp: the stage whose K the pending dQ product reads
     float s[BN / 2], dp[BN / 2], dq[D / 2], l2[2], change[2];
     uint32_t ds[BN / 4];
     auto take_turn = [&] { named_sync(1 + wg, 256); };
     auto pass_turn = [&] { named_arrive(1 + (wg + 1 == C::kGroups ? 0 : wg + 1), 256); };
     if (wg == C::kGroups - 1) named_arrive(1, 256);
     const uint64_t dQ = descriptor_k(sQ + wg * 64 * 128), dG = descriptor_k(sG + wg * 64 * 128);
-    auto by_keys = [&](float (&acc)[BN / 2], uint64_t a, uint64_t b) {
+    auto by_keys = [&](float(&acc)[BN / 2], uint64_t a, uint64_t b) {
       wgmma_fence();
 #pragma unroll
       for (int c = 0; c < C::kChunks; ++c)
 #pragma unroll
-        for (int k = 0; k < 4; ++k) Wgmma<BN, T>::ss(acc, advance(a, c * BM * 128 + k * 32), advance(b, c * BN * 128 + k * 32), c + k > 0);
+        for (int k = 0; k < 4; ++k)
+          Wgmma<BN, T>::ss(acc, advance(a, c * BM * 128 + k * 32), advance(b, c * BN * 128 + k * 32), c + k > 0);
       wgmma_commit();
     };
     auto add_dq = [&] {
       const uint64_t b = descriptor_mn(sK + kp * C::kBlockBytes, BN * 128);
       wgmma_fence();
 #pragma unroll
-      for (int k = 0; k < BN / 16; ++k) Wgmma<D, T>::template rs<1>(dq, ds + 4 * k, advance(b, k * 2048), add | (k > 0));
+      for (int k = 0; k < BN / 16; ++k)
+        Wgmma<D, T>::template rs<1>(dq, ds + 4 * k, advance(b, k * 2048), add | (k > 0));
       wgmma_commit();
       add = 1;
     };
@@ -153,11 +166,17 @@ __global__ __launch_bounds__(C::kThreads, 1) void hopper_dq(const __grid_constan
         for (int i = 0; i < BN / 4; ++i) ds[i] = pack<T>(s[2 * i], s[2 * i + 1]);
       };
       auto next_k = [&] {
-        if (++st == kKStages) { st = 0; ph ^= 1; }
+        if (++st == kKStages) {
+          st = 0;
+          ph ^= 1;
+        }
       };
       auto free_v = [&] {
         if (lane == 0) barrier_arrive(v_empty + 8 * stv);
-        if (++stv == kVStages) { stv = 0; phv ^= 1; }
+        if (++stv == kVStages) {
+          stv = 0;
+          phv ^= 1;
+        }
       };
       add = 0;
       barrier_wait(k_full + 8 * st, ph);

@@ -5,10 +5,13 @@
 namespace mh::kernels::cuda {
 
 template <>
-cudaError_t run_forward<MH_SHAPE>(const Maps& maps, const Call& call, const Task& task, int blocks, cudaStream_t stream) {
+cudaError_t run_forward<MH_SHAPE>(const Maps& maps, const Call& call, const Task& task, int blocks,
+                                  cudaStream_t stream) {
   constexpr ForwardEntry e = kForwardShapes[MH_SHAPE];
-  using Shape = ForwardShape<TypeOf<e.type>, e.D, e.groups, e.BN, e.stages, e.masked, e.turns, e.fixed, e.per_sm, e.options>;
-  return launch(hopper_forward<Shape>, Grid{dim3(blocks), Shape::kThreads, Shape::kShared}, stream, maps.q, maps.k, maps.v, call, task);
+  using Shape =
+      ForwardShape<TypeOf<e.type>, e.D, e.groups, e.BN, e.stages, e.masked, e.turns, e.fixed, e.per_sm, e.options>;
+  return launch(hopper_forward<Shape>, Grid{dim3(blocks), Shape::kThreads, Shape::kShared}, stream, maps.q, maps.k,
+                maps.v, call, task);
 }
 
 }  // namespace mh::kernels::cuda

@@ -1,9 +1,9 @@
-// Attention forward on wgmma. One producer thread drives TMA; 1 to 4 warpgroups of 64 query rows take turns to issue products.
-// S(n) = Q·Kᵀ and O += P(n + 1)·V(n + 1) fly together and softmax(n) runs under them, across tiles too.
+// Attention forward on wgmma. One producer thread drives TMA; 1 to 4 warpgroups of 64 query rows take turns to issue
+// products. S(n) = Q·Kᵀ and O += P(n + 1)·V(n + 1) fly together and softmax(n) runs under them, across tiles too.
 //
-// Fixed: after the masked blocks the row's reference stays where it is: no maximum, no rescale (15-25 % on an H200, 2026-11).
-// bf16 P, sums and O have the range of f32, so nothing is lost until a score outgrows its reference by 2^63; such a tile is
-// flagged and done again by the online form. f16 P would overflow: always online.
+// Fixed: after the masked blocks the row's reference stays where it is: no maximum, no rescale (15-25 % on an H200,
+// 2026-11). bf16 P, sums and O have the range of f32, so nothing is lost until a score outgrows its reference by 2^63;
+// such a tile is flagged and done again by the online form. f16 P would overflow: always online.
 #pragma once
 
 #include <type_traits>
@@ -15,13 +15,16 @@
 
 namespace mh::kernels::cuda {
 
-template <class T_, int D_, int kGroups_, int BN_, int kStages_, bool kMasked_, bool kTurns_, bool kFixed_, int kPerSm_, bool kOptions_>
+template <class T_, int D_, int kGroups_, int BN_, int kStages_, bool kMasked_, bool kTurns_, bool kFixed_, int kPerSm_,
+          bool kOptions_>
 struct ForwardShape {
   using T = T_;
-  static constexpr int D = D_, kGroups = kGroups_, BM = kGroups_ * 64, BN = BN_, kStages = kStages_, kChunks = D_ / 64, kPerSm = kPerSm_;
+  static constexpr int D = D_, kGroups = kGroups_, BM = kGroups_ * 64, BN = BN_, kStages = kStages_, kChunks = D_ / 64,
+                       kPerSm = kPerSm_;
   static constexpr bool kMasked = kMasked_, kTurns = kTurns_, kFixed = kFixed_, kOptions = kOptions_;
   static constexpr int kQBytes = BM * D * 2, kBlockBytes = BN * D * 2;
-  static constexpr int kShared = 2 * kQBytes + 2 * kStages * kBlockBytes + 256 + 16 + 4 * sizeof(Facts) + 1024;  // Q twice, K and V, barriers, alignment
+  static constexpr int kShared = 2 * kQBytes + 2 * kStages * kBlockBytes + 256 + 16 + 4 * sizeof(Facts) +
+                                 1024;  // Q twice, K and V, barriers, alignment
   static constexpr int kThreads = (kGroups + 1) * 128;
   static constexpr bool kHandsOver = kThreads * kPerSm > 256;  // two warpgroups have all the registers they can address
   static constexpr int kProducerRegisters = kGroups == 1 ? 24 : kGroups == 2 ? 40 : 32;
@@ -30,16 +33,18 @@ struct ForwardShape {
 
 template <class C>
 __global__ __launch_bounds__(C::kThreads, C::kPerSm) void hopper_forward(const __grid_constant__ CUtensorMap map_q,
-                                                                 const __grid_constant__ CUtensorMap map_k,
-                                                                 const __grid_constant__ CUtensorMap map_v,
-                                                                 const __grid_constant__ Call call, const Task task) {
+                                                                         const __grid_constant__ CUtensorMap map_k,
+                                                                         const __grid_constant__ CUtensorMap map_v,
+                                                                         const __grid_constant__ Call call,
+                                                                         const Task task) {
   using T = typename C::T;
   constexpr int D = C::D, BM = C::BM, BN = C::BN, kStages = C::kStages, kWarps = C::kGroups * 4;
   extern __shared__ uint8_t raw[];
   const uint32_t base = (shared_address(raw) + 1023) & ~1023u;
-  const uint32_t sQ = base, sK = sQ + 2 * C::kQBytes, sV = sK + kStages * C::kBlockBytes, bars = sV + kStages * C::kBlockBytes;
-  const uint32_t q_full = bars, q_empty = bars + 16, all_done = bars + 32, k_full = bars + 40, k_empty = k_full + 8 * kStages,
-                 v_full = k_empty + 8 * kStages, v_empty = v_full + 8 * kStages;
+  const uint32_t sQ = base, sK = sQ + 2 * C::kQBytes, sV = sK + kStages * C::kBlockBytes,
+                 bars = sV + kStages * C::kBlockBytes;
+  const uint32_t q_full = bars, q_empty = bars + 16, all_done = bars + 32, k_full = bars + 40,
+                 k_empty = k_full + 8 * kStages, v_full = k_empty + 8 * kStages, v_empty = v_full + 8 * kStages;
   volatile int* any_redo = reinterpret_cast<volatile int*>(raw + (bars - shared_address(raw)) + 256);
   // Tile n is stored while Q of n + 1 is in use and n + 2 is on its way.
   Facts* told = reinterpret_cast<Facts*>(raw + (bars - shared_address(raw)) + 272);
@@ -106,20 +111,29 @@ __global__ __launch_bounds__(C::kThreads, C::kPerSm) void hopper_forward(const _
         auto load_k = [&](int n) {
           barrier_wait(k_empty + 8 * st, ph ^ 1);
           barrier_expect(k_full + 8 * st, C::kBlockBytes);
-          load_tile<C::kChunks, BN>(sK + st * C::kBlockBytes, &map_k, k_full + 8 * st, span.k_begin + n * BN, hk, span.batch, task.joined);
-          if (++st == kStages) { st = 0; ph ^= 1; }
+          load_tile<C::kChunks, BN>(sK + st * C::kBlockBytes, &map_k, k_full + 8 * st, span.k_begin + n * BN, hk,
+                                    span.batch, task.joined);
+          if (++st == kStages) {
+            st = 0;
+            ph ^= 1;
+          }
         };
         auto load_v = [&](int n) {
           barrier_wait(v_empty + 8 * stv, phv ^ 1);
           barrier_expect(v_full + 8 * stv, C::kBlockBytes);
-          load_tile<C::kChunks, BN>(sV + stv * C::kBlockBytes, &map_v, v_full + 8 * stv, span.k_begin + n * BN, hk, span.batch, task.joined);
-          if (++stv == kStages) { stv = 0; phv ^= 1; }
+          load_tile<C::kChunks, BN>(sV + stv * C::kBlockBytes, &map_v, v_full + 8 * stv, span.k_begin + n * BN, hk,
+                                    span.batch, task.joined);
+          if (++stv == kStages) {
+            stv = 0;
+            phv ^= 1;
+          }
         };
         barrier_wait(q_empty + 8 * qs, qph ^ 1);
         told[count & 3].tile = code;
         tell<BM, BN>(told[count & 3], call, at, span, mask, blocks, call.o);
         barrier_expect(q_full + 8 * qs, C::kQBytes);
-        load_tile<C::kChunks, BM>(sQ + qs * C::kQBytes, &map_q, q_full + 8 * qs, span.q_begin + at.m * BM, at.h, span.batch, task.joined);
+        load_tile<C::kChunks, BM>(sQ + qs * C::kQBytes, &map_q, q_full + 8 * qs, span.q_begin + at.m * BM, at.h,
+                                  span.batch, task.joined);
         load_k(blocks.last - 1);
         for (int n = blocks.last - 1; n > blocks.first; --n) {
           load_k(n - 1);
@@ -137,33 +151,46 @@ __global__ __launch_bounds__(C::kThreads, C::kPerSm) void hopper_forward(const _
     int st = 0, ph = 0, stv = 0, phv = 0, count = 0, add = 0;
     float s[BN / 2], o[D / 2], top[2], sum[2], shrink[2], ref[2];
     uint32_t pf[BN / 4];
-    auto take_turn = [&] { if constexpr (C::kTurns) named_sync(1 + wg, 256); };
-    auto pass_turn = [&] { if constexpr (C::kTurns) named_arrive(1 + (wg + 1 == C::kGroups ? 0 : wg + 1), 256); };
+    auto take_turn = [&] {
+      if constexpr (C::kTurns) named_sync(1 + wg, 256);
+    };
+    auto pass_turn = [&] {
+      if constexpr (C::kTurns) named_arrive(1 + (wg + 1 == C::kGroups ? 0 : wg + 1), 256);
+    };
     if (C::kTurns && wg == C::kGroups - 1) named_arrive(1, 256);  // warpgroup 0 goes first
     auto qk = [&](int qs) {
-      const uint64_t dQ = descriptor_k(sQ + qs * C::kQBytes + wg * 64 * 128), dK = descriptor_k(sK + st * C::kBlockBytes);
+      const uint64_t dQ = descriptor_k(sQ + qs * C::kQBytes + wg * 64 * 128),
+                     dK = descriptor_k(sK + st * C::kBlockBytes);
       wgmma_fence();
 #pragma unroll
       for (int c = 0; c < C::kChunks; ++c)
 #pragma unroll
-        for (int k = 0; k < 4; ++k) Wgmma<BN, T>::ss(s, advance(dQ, c * BM * 128 + k * 32), advance(dK, c * BN * 128 + k * 32), c + k > 0);
+        for (int k = 0; k < 4; ++k)
+          Wgmma<BN, T>::ss(s, advance(dQ, c * BM * 128 + k * 32), advance(dK, c * BN * 128 + k * 32), c + k > 0);
       wgmma_commit();
     };
     auto pv = [&] {
       const uint64_t dV = descriptor_mn(sV + stv * C::kBlockBytes, BN * 128);
       wgmma_fence();
 #pragma unroll
-      for (int k = 0; k < BN / 16; ++k) Wgmma<D, T>::template rs<1>(o, pf + 4 * k, advance(dV, k * 2048), add | (k > 0));
+      for (int k = 0; k < BN / 16; ++k)
+        Wgmma<D, T>::template rs<1>(o, pf + 4 * k, advance(dV, k * 2048), add | (k > 0));
       wgmma_commit();
       add = 1;
     };
     auto free_k = [&] {
       if (lane == 0) barrier_arrive(k_empty + 8 * st);
-      if (++st == kStages) { st = 0; ph ^= 1; }
+      if (++st == kStages) {
+        st = 0;
+        ph ^= 1;
+      }
     };
     auto free_v = [&] {
       if (lane == 0) barrier_arrive(v_empty + 8 * stv);
-      if (++stv == kStages) { stv = 0; phv ^= 1; }
+      if (++stv == kStages) {
+        stv = 0;
+        phv ^= 1;
+      }
     };
     auto free_q = [&](int qs) { warp_release(q_empty + 8 * qs, lane); };
     auto pack_p = [&] {
@@ -202,7 +229,8 @@ __global__ __launch_bounds__(C::kThreads, C::kPerSm) void hopper_forward(const _
         float t0 = 0.f, t1 = 0.f;
 #pragma unroll
         for (int i = 0; i < BN / 8; ++i) {
-          const float x = exp2_fast(fmaf(s[4 * i + 2 * r], scale_log2, -ref[r])), y = exp2_fast(fmaf(s[4 * i + 2 * r + 1], scale_log2, -ref[r]));
+          const float x = exp2_fast(fmaf(s[4 * i + 2 * r], scale_log2, -ref[r])),
+                      y = exp2_fast(fmaf(s[4 * i + 2 * r + 1], scale_log2, -ref[r]));
           s[4 * i + 2 * r] = x;
           s[4 * i + 2 * r + 1] = y;
           t0 += x;
@@ -215,11 +243,13 @@ __global__ __launch_bounds__(C::kThreads, C::kPerSm) void hopper_forward(const _
     using No = std::false_type;
     auto pairs_at = [&](int place, int n) -> PairsAt {
       const Facts& facts = told[place];
-      return {facts.batch, facts.head, facts.row + wg * 64 + warp * 16 + lane / 4, facts.rows, facts.position, n * BN + (lane % 4) * 2, facts.k_len};
+      return {facts.batch, facts.head,     facts.row + wg * 64 + warp * 16 + lane / 4,
+              facts.rows,  facts.position, n * BN + (lane % 4) * 2,
+              facts.k_len};
     };
     // Of a tile only what the loops read is kept in registers.
     int qs, own, first, last, whole_first, whole_last;  // own: the tile's place in `told`, or -1 at the end
-    bool cut;  // the last block reaches past the keys
+    bool cut;                                           // the last block reaches past the keys
     RowEnds ends;
     auto fetch = [&] {  // the next tile
       qs = count & 1;
@@ -242,11 +272,17 @@ __global__ __launch_bounds__(C::kThreads, C::kPerSm) void hopper_forward(const _
         ends = {{0, 0}, {facts.k_len, facts.k_len}};
     };
     float bias[C::kOptions ? BN / 2 : 1];
-    auto foresee = [&](int n) { if constexpr (C::kOptions) fetch_bias(bias, call.options, pairs_at(own, n)); };
-    auto score = [&](int n) { if constexpr (C::kOptions) score_pairs(s, bias, call.options, scale, pairs_at(own, n)); };
-    auto thin = [&](int n) { if constexpr (C::kOptions) drop_out(s, call.options, pairs_at(own, n), lane); };
+    auto foresee = [&](int n) {
+      if constexpr (C::kOptions) fetch_bias(bias, call.options, pairs_at(own, n));
+    };
+    auto score = [&](int n) {
+      if constexpr (C::kOptions) score_pairs(s, bias, call.options, scale, pairs_at(own, n));
+    };
+    auto thin = [&](int n) {
+      if constexpr (C::kOptions) drop_out(s, call.options, pairs_at(own, n), lane);
+    };
     auto drop = [&](int n) { mask_rows(s, ends, n * BN + (lane % 4) * 2, -INFINITY); };
-    auto store = [&](int place, const float (&sum_)[2], const float (&ref_)[2], auto final_) {
+    auto store = [&](int place, const float(&sum_)[2], const float(&ref_)[2], auto final_) {
       constexpr bool final = decltype(final_)::value;  // no further pass mends this tile
       const Facts& facts = told[place];
       const int row = facts.row + wg * 64 + warp * 16 + lane / 4, rows = facts.rows;
@@ -274,8 +310,8 @@ __global__ __launch_bounds__(C::kThreads, C::kPerSm) void hopper_forward(const _
       bad = __any_sync(~0u, bad);
       if constexpr (final) {
         if (bad)
-          careful_forward<T, D / 32, C::kOptions>(call, span_of(call, facts.batch), mask_of(facts, call.options), facts.batch, facts.head,
-                                                  row - lane / 4, lane);
+          careful_forward<T, D / 32, C::kOptions>(call, span_of(call, facts.batch), mask_of(facts, call.options),
+                                                  facts.batch, facts.head, row - lane / 4, lane);
       } else if (lane == 0) {
         task.flags[facts.tile * 16 + wg * 4 + warp] = bad ? blockIdx.x : 0xFFFFu;
         if (bad) *any_redo = 1;

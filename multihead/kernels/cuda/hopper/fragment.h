@@ -24,7 +24,8 @@ MH_DEVICE RowEnds row_ends(const Interval& mask, int row) {
   return ends;
 }
 
-// Sets what the rows do not keep to `fill`. column: of accumulator 0. Serves scores that stand on their side too: a key keeps rows.
+// Sets what the rows do not keep to `fill`. column: of accumulator 0. Serves scores that stand on their side too: a key
+// keeps rows.
 template <int N>
 MH_DEVICE void mask_rows(float (&s)[N], const RowEnds& ends, int column, float fill) {
 #pragma unroll
@@ -34,7 +35,8 @@ MH_DEVICE void mask_rows(float (&s)[N], const RowEnds& ends, int column, float f
   }
 }
 
-// Whether any number of the lane's two rows is infinite or NaN; rows past the sequence's end (not `first`, not `second`) may be.
+// Whether any number of the lane's two rows is infinite or NaN; rows past the sequence's end (not `first`, not
+// `second`) may be.
 template <int N>
 MH_DEVICE bool not_finite(const float (&o)[N], bool first = true, bool second = true) {
   float a = 0, b = 0;
@@ -48,10 +50,11 @@ MH_DEVICE bool not_finite(const float (&o)[N], bool first = true, bool second = 
   return (first && !(a == 0.f)) || (second && !(b == 0.f));
 }
 
-// 64 × D accumulators to rows of T, each times factor[r]. Four lanes transpose 4 × 4 words, so that each stores 16 bytes.
-// width: columns that exist, a multiple of 8.
+// 64 × D accumulators to rows of T, each times factor[r]. Four lanes transpose 4 × 4 words, so that each stores 16
+// bytes. width: columns that exist, a multiple of 8.
 template <class T, int N>
-MH_DEVICE void store_rows(const float (&o)[N], T* to, int64_t stride, int row, int rows, int width, const float (&factor)[2], int lane) {
+MH_DEVICE void store_rows(const float (&o)[N], T* to, int64_t stride, int row, int rows, int width,
+                          const float (&factor)[2], int lane) {
   const int q = lane & 3;
   const bool high = q & 2, odd = q & 1;
 #pragma unroll
@@ -61,7 +64,8 @@ MH_DEVICE void store_rows(const float (&o)[N], T* to, int64_t stride, int row, i
     for (int j = 0; j < N / 16; ++j) {
       uint32_t w[4];
 #pragma unroll
-      for (int g = 0; g < 4; ++g) w[g] = pack<T>(o[16 * j + 4 * g + 2 * r] * factor[r], o[16 * j + 4 * g + 2 * r + 1] * factor[r]);
+      for (int g = 0; g < 4; ++g)
+        w[g] = pack<T>(o[16 * j + 4 * g + 2 * r] * factor[r], o[16 * j + 4 * g + 2 * r + 1] * factor[r]);
       uint32_t x0 = high ? w[0] : w[2], x1 = high ? w[1] : w[3];
       x0 = __shfl_xor_sync(~0u, x0, 2);
       x1 = __shfl_xor_sync(~0u, x1, 2);
@@ -83,7 +87,8 @@ MH_DEVICE void store_rows(const float (&o)[N], T* to, int64_t stride, int row, i
         w[3] = y1;
       }
       const int column = 32 * j + 8 * q;
-      if (i < rows && column < width) *reinterpret_cast<uint4*>(to + i * stride + column) = make_uint4(w[0], w[1], w[2], w[3]);
+      if (i < rows && column < width)
+        *reinterpret_cast<uint4*>(to + i * stride + column) = make_uint4(w[0], w[1], w[2], w[3]);
     }
   }
 }

@@ -20,7 +20,8 @@ struct Maps {
   CUtensorMap q, g, k, v;
 };
 
-// Instance N of each kernel, defined in its own translation unit (forward.cu, dq.cu, dkv.cu compiled with MH_SHAPE = N).
+// Instance N of each kernel, defined in its own translation unit (forward.cu, dq.cu, dkv.cu compiled with MH_SHAPE =
+// N).
 template <int N>
 cudaError_t run_forward(const Maps& maps, const Call& call, const Task& task, int blocks, cudaStream_t stream);
 template <int N>

@@ -16,8 +16,8 @@ cudaError_t mend(const Call& call, const Task& dq, int dq_rows, const Task& dkv,
 
 namespace {
 
-// Each launch takes the next pair of counters and leaves it 0. A pair comes round again after 32768 launches: no two launches
-// that run at the same time share one, short of that many in flight.
+// Each launch takes the next pair of counters and leaves it 0. A pair comes round again after 32768 launches: no two
+// launches that run at the same time share one, short of that many in flight.
 constexpr int kSlots = 32768;
 __device__ int counters[2 * kSlots];
 
@@ -37,11 +37,17 @@ int multiprocessors() {
 
 using Run = cudaError_t (*)(const Maps&, const Call&, const Task&, int, cudaStream_t);
 template <int... N>
-constexpr std::array<Run, sizeof...(N)> forward_table(std::integer_sequence<int, N...>) { return {run_forward<N>...}; }
+constexpr std::array<Run, sizeof...(N)> forward_table(std::integer_sequence<int, N...>) {
+  return {run_forward<N>...};
+}
 template <int... N>
-constexpr std::array<Run, sizeof...(N)> dq_table(std::integer_sequence<int, N...>) { return {run_dq<N>...}; }
+constexpr std::array<Run, sizeof...(N)> dq_table(std::integer_sequence<int, N...>) {
+  return {run_dq<N>...};
+}
 template <int... N>
-constexpr std::array<Run, sizeof...(N)> dkv_table(std::integer_sequence<int, N...>) { return {run_dkv<N>...}; }
+constexpr std::array<Run, sizeof...(N)> dkv_table(std::integer_sequence<int, N...>) {
+  return {run_dkv<N>...};
+}
 
 Task tiles_of(int heads, int blocks, int group) {
   Task task;
@@ -59,13 +65,15 @@ cudaError_t forward_hopper(const Call& call, int shape, uint16_t* flags, cudaStr
   static constexpr auto table = forward_table(std::make_integer_sequence<int, kForwardCount>{});
   const ForwardEntry& e = kForwardShapes[shape];
   Maps maps;
-  const Box q{call.q, call.H, call.q_rows, call.Dk}, k{call.k, call.Hkv, call.k_rows, call.Dk}, v{call.v, call.Hkv, call.k_rows, call.Dv};
+  const Box q{call.q, call.H, call.q_rows, call.Dk}, k{call.k, call.Hkv, call.k_rows, call.Dk},
+      v{call.v, call.Hkv, call.k_rows, call.Dv};
   const bool joined = whole_chunks(call);
   if (!encode(maps.q, q, call.batch, 64 * e.groups, joined) || !encode(maps.k, k, call.batch, e.BN, joined) ||
       !encode(maps.v, v, call.batch, e.BN, joined))
     return cudaErrorInvalidValue;
   const int heads = call.B * call.H;
-  Task task = tiles_of(heads, whole_tiles(call.Tq, 64 * e.groups), heads_in_l2(heads, int64_t{2} * call.Tk * (call.Dk + call.Dv)));
+  Task task = tiles_of(heads, whole_tiles(call.Tq, 64 * e.groups),
+                       heads_in_l2(heads, int64_t{2} * call.Tk * (call.Dk + call.Dv)));
   task.flags = flags;
   task.joined = joined;
   const int room = multiprocessors() * e.per_sm;
@@ -82,8 +90,9 @@ cudaError_t backward_hopper(const Call& call, int dq, int dkv, const Rows& rows,
   Maps first, second;
   const bool joined = whole_chunks(call);
   auto encoded = [&](CUtensorMap& map, const Box& box, int rows) { return encode(map, box, call.batch, rows, joined); };
-  if (!encoded(first.q, q, 64 * a.groups) || !encoded(first.g, g, 64 * a.groups) || !encoded(first.k, k, a.BN) || !encoded(first.v, v, a.BN) ||
-      !encoded(second.q, q, c.BM) || !encoded(second.g, g, c.BM) || !encoded(second.k, k, 128) || !encoded(second.v, v, 128))
+  if (!encoded(first.q, q, 64 * a.groups) || !encoded(first.g, g, 64 * a.groups) || !encoded(first.k, k, a.BN) ||
+      !encoded(first.v, v, a.BN) || !encoded(second.q, q, c.BM) || !encoded(second.g, g, c.BM) ||
+      !encoded(second.k, k, 128) || !encoded(second.v, v, 128))
     return cudaErrorInvalidValue;
   const int heads = call.B * call.H, key_heads = call.B * call.Hkv, sms = multiprocessors();
   const int64_t width = call.Dk + call.Dv;
@@ -95,15 +104,18 @@ cudaError_t backward_hopper(const Call& call, int dq, int dkv, const Rows& rows,
     task.joined = joined;
     return task;
   };
-  const Task by_rows = with_rows(tiles_of(heads, whole_tiles(call.Tq, 64 * a.groups), heads_in_l2(heads, 2 * call.Tk * width)));
+  const Task by_rows =
+      with_rows(tiles_of(heads, whole_tiles(call.Tq, 64 * a.groups), heads_in_l2(heads, 2 * call.Tk * width)));
   cudaError_t error = dq_runs[dq](first, call, by_rows, by_rows.tiles < sms ? by_rows.tiles : sms, stream);
   if (error != cudaSuccess) return error;
-  Task by_keys = with_rows(tiles_of(key_heads, whole_tiles(call.Tk, 128), heads_in_l2(key_heads, 2 * call.Tq * width * (call.H / call.Hkv))));
+  Task by_keys = with_rows(tiles_of(key_heads, whole_tiles(call.Tk, 128),
+                                    heads_in_l2(key_heads, 2 * call.Tq * width * (call.H / call.Hkv))));
   by_keys.flags = flags + 16 * by_rows.tiles;
   error = dkv_runs[dkv](second, call, by_keys, by_keys.tiles < sms ? by_keys.tiles : sms, stream);
   if (error != cudaSuccess) return error;
   // Without masks or lengths no pair is dropped, and what is not finite is so by right.
-  const bool whole = !is_masked(call.options) && !call.spans && call.span.q_len == call.q_rows && call.span.k_len == call.k_rows;
+  const bool whole =
+      !is_masked(call.options) && !call.spans && call.span.q_len == call.q_rows && call.span.k_len == call.k_rows;
   return whole ? cudaSuccess : mend(call, by_rows, 64 * a.groups, by_keys, stream);
 }
 

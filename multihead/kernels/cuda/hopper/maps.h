@@ -19,14 +19,17 @@ inline PFN_cuTensorMapEncodeTiled_v12000 encoder() {
   static const auto found = [] {
     void* entry = nullptr;
     cudaDriverEntryPointQueryResult result;
-    if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &result) != cudaSuccess) entry = nullptr;
+    if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &result) !=
+        cudaSuccess)
+      entry = nullptr;
     return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(entry);
   }();
   return found;
 }
 
-// (entries, heads, rows, width) in boxes of tile_rows × 64. joined: in boxes of tile_rows × the whole width, chunk after chunk; only
-// where the width is a multiple of 64, or the last chunk would read the next row. False: the driver refuses.
+// (entries, heads, rows, width) in boxes of tile_rows × 64. joined: in boxes of tile_rows × the whole width, chunk
+// after chunk; only where the width is a multiple of 64, or the last chunk would read the next row. False: the driver
+// refuses.
 inline bool encode(CUtensorMap& map, const Box& box, int entries, int tile_rows, bool joined) {
   if (!encoder()) return false;
   // A stride of an axis of one element is never used, but it must be a valid one.
@@ -49,8 +52,9 @@ inline bool encode(CUtensorMap& map, const Box& box, int entries, int tile_rows,
     if (axis > 0) stride[axis - 1] = axes[axis].size == 1 ? 16 : static_cast<cuuint64_t>(axes[axis].stride) * 2;
   }
   const auto type = box.array.type == Element::f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-  return encoder()(&map, type, count, box.array.data, dim, stride, tile, step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                   CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+  return encoder()(&map, type, count, box.array.data, dim, stride, tile, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                   CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
 }  // namespace mh::kernels::cuda

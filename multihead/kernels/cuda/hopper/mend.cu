@@ -7,10 +7,12 @@ namespace {
 
 constexpr int kWarps = 8;
 
-// One warp a tile, first those of dQ (of dq_rows rows), then those of 128 keys; each flag stands for 16 of its rows or keys.
+// One warp a tile, first those of dQ (of dq_rows rows), then those of 128 keys; each flag stands for 16 of its rows or
+// keys.
 template <class T>
-__global__ __launch_bounds__(kWarps * 32) void mend_tiles(const __grid_constant__ Call call, const __grid_constant__ Task dq, int dq_rows,
-                                                             const __grid_constant__ Task dkv) {
+__global__ __launch_bounds__(kWarps * 32) void mend_tiles(const __grid_constant__ Call call,
+                                                          const __grid_constant__ Task dq, int dq_rows,
+                                                          const __grid_constant__ Task dkv) {
   const int n = blockIdx.x * kWarps + threadIdx.x / 32, lane = threadIdx.x % 32;
   const bool by_rows = n < dq.tiles;
   const int tile = by_rows ? n : n - dq.tiles, pieces = by_rows ? dq_rows / 16 : 8;

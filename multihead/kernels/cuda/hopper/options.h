@@ -26,18 +26,21 @@ MH_DEVICE void read_bias(float (&bias)[N], const B* row0, const B* row1, int64_t
   }
 }
 
-// The dense bias of a block, before its products are there: read afterwards, its latency is all that the block waits for.
+// The dense bias of a block, before its products are there: read afterwards, its latency is all that the block waits
+// for.
 template <int N>
 MH_DEVICE void fetch_bias(float (&bias)[N], const Options& o, const PairsAt& at) {
   if (!o.bias) return;
-  const int64_t step = o.bias.stride[3], row0 = o.bias.at(at.b, at.h, at.row, at.column), row1 = row0 + 8 * o.bias.stride[2];
+  const int64_t step = o.bias.stride[3], row0 = o.bias.at(at.b, at.h, at.row, at.column),
+                row1 = row0 + 8 * o.bias.stride[2];
   auto of_type = [&](const auto* data) { read_bias(bias, data + row0, data + row1, step, at); };
   if (o.bias.type == Element::f32) of_type(static_cast<const float*>(o.bias.data));
   if (o.bias.type == Element::bf16) of_type(static_cast<const __nv_bfloat16*>(o.bias.data));
   if (o.bias.type == Element::f16) of_type(static_cast<const __half*>(o.bias.data));
 }
 
-// From products to scores in base e. What a dense mask or documents drop becomes -inf; what lies past the rows or keys is not read.
+// From products to scores in base e. What a dense mask or documents drop becomes -inf; what lies past the rows or keys
+// is not read.
 template <int N>
 MH_DEVICE void score_pairs(float (&s)[N], const float (&bias)[N], const Options& o, float scale, const PairsAt& at) {
 #pragma unroll
@@ -57,7 +60,8 @@ MH_DEVICE void score_pairs(float (&s)[N], const float (&bias)[N], const Options&
   if (o.slopes) {
     const float slope = o.slopes[at.h], distance = static_cast<float>(at.position + at.row - at.column);
 #pragma unroll
-    for (int i = 0; i < N; ++i) s[i] = fmaf(-slope, fabsf(distance + static_cast<float>(8 * ((i >> 1) & 1) - 8 * (i / 4) - (i & 1))), s[i]);
+    for (int i = 0; i < N; ++i)
+      s[i] = fmaf(-slope, fabsf(distance + static_cast<float>(8 * ((i >> 1) & 1) - 8 * (i / 4) - (i & 1))), s[i]);
   } else if (o.relative) {
     each([&](float& x, int row, int j) { x += relative_bias(o, at.h, at.position + row - j); });
   }
@@ -101,7 +105,8 @@ MH_DEVICE void transpose_quad(uint32_t (&w)[4], int lane) {
     w[1] = y0, w[3] = y1;
 }
 
-// Weights times the dropout factor. The counter gives 8 keys of a row; each lane of four works out another 8 and they swap.
+// Weights times the dropout factor. The counter gives 8 keys of a row; each lane of four works out another 8 and they
+// swap.
 template <int N>
 MH_DEVICE void drop_out(float (&s)[N], const Options& o, const PairsAt& at, int lane) {
   static_assert(N % 16 == 0);
@@ -111,7 +116,8 @@ MH_DEVICE void drop_out(float (&s)[N], const Options& o, const PairsAt& at, int 
   for (int r = 0; r < 2; ++r)
 #pragma unroll
     for (int c = 0; c < N / 16; ++c) {
-      Words words = philox(o.dropout_seed, at.b, at.h, at.row + 8 * r, (at.column - 2 * (lane & 3)) / 8 + 4 * c + (lane & 3));
+      Words words =
+          philox(o.dropout_seed, at.b, at.h, at.row + 8 * r, (at.column - 2 * (lane & 3)) / 8 + 4 * c + (lane & 3));
       transpose_quad(words.word, lane);
 #pragma unroll
       for (int g = 0; g < 4; ++g)

@@ -10,20 +10,29 @@ struct ForwardEntry {
   Element type;
   int D, groups, BN, stages;
   bool masked, turns, fixed;
-  int per_sm = 1;  // blocks on a multiprocessor at a time
+  int per_sm = 1;        // blocks on a multiprocessor at a time
   bool options = false;  // takes what changes scores pair by pair (options.h)
 };
 inline constexpr ForwardEntry kForwardShapes[] = {
-    {Element::bf16, 128, 2, 128, 2, false, true, true}, {Element::bf16, 128, 2, 128, 2, true, true, true},
-    {Element::bf16, 64, 4, 64, 4, false, false, true},  {Element::bf16, 64, 3, 128, 2, false, true, true},
-    {Element::bf16, 64, 2, 128, 2, true, true, true},   {Element::bf16, 64, 3, 128, 2, true, true, true},
-    {Element::f16, 128, 2, 128, 2, false, true, false}, {Element::f16, 128, 2, 128, 2, true, true, false},
-    {Element::f16, 64, 2, 128, 2, false, true, false},  {Element::f16, 64, 2, 128, 2, true, true, false},
+    {Element::bf16, 128, 2, 128, 2, false, true, true},
+    {Element::bf16, 128, 2, 128, 2, true, true, true},
+    {Element::bf16, 64, 4, 64, 4, false, false, true},
+    {Element::bf16, 64, 3, 128, 2, false, true, true},
+    {Element::bf16, 64, 2, 128, 2, true, true, true},
+    {Element::bf16, 64, 3, 128, 2, true, true, true},
+    {Element::f16, 128, 2, 128, 2, false, true, false},
+    {Element::f16, 128, 2, 128, 2, true, true, false},
+    {Element::f16, 64, 2, 128, 2, false, true, false},
+    {Element::f16, 64, 2, 128, 2, true, true, false},
     {Element::bf16, 64, 1, 64, 3, true, false, true, 3},
-    {Element::bf16, 64, 2, 64, 4, true, true, false, 1, true},  {Element::bf16, 128, 2, 64, 3, true, true, false, 1, true},
-    {Element::bf16, 192, 2, 64, 2, true, true, false, 1, true}, {Element::bf16, 256, 1, 64, 2, true, false, false, 1, true},
-    {Element::f16, 64, 2, 64, 4, true, true, false, 1, true},   {Element::f16, 128, 2, 64, 3, true, true, false, 1, true},
-    {Element::f16, 192, 2, 64, 2, true, true, false, 1, true},  {Element::f16, 256, 1, 64, 2, true, false, false, 1, true},
+    {Element::bf16, 64, 2, 64, 4, true, true, false, 1, true},
+    {Element::bf16, 128, 2, 64, 3, true, true, false, 1, true},
+    {Element::bf16, 192, 2, 64, 2, true, true, false, 1, true},
+    {Element::bf16, 256, 1, 64, 2, true, false, false, 1, true},
+    {Element::f16, 64, 2, 64, 4, true, true, false, 1, true},
+    {Element::f16, 128, 2, 64, 3, true, true, false, 1, true},
+    {Element::f16, 192, 2, 64, 2, true, true, false, 1, true},
+    {Element::f16, 256, 1, 64, 2, true, false, false, 1, true},
 };
 
 struct DqEntry {
@@ -32,10 +41,12 @@ struct DqEntry {
   bool masked;
 };
 inline constexpr DqEntry kDqShapes[] = {
-    {Element::bf16, 128, 2, 64, 4, 3, false}, {Element::bf16, 128, 2, 80, 3, 3, false}, {Element::bf16, 128, 2, 64, 4, 3, true},
-    {Element::bf16, 64, 2, 128, 3, 2, false}, {Element::bf16, 64, 3, 64, 4, 3, false},  {Element::bf16, 64, 2, 128, 3, 2, true},
-    {Element::f16, 128, 2, 64, 4, 3, false},  {Element::f16, 128, 2, 64, 4, 3, true},   {Element::f16, 64, 2, 128, 3, 2, false},
-    {Element::f16, 64, 2, 128, 3, 2, true},   {Element::bf16, 128, 2, 80, 3, 3, true},
+    {Element::bf16, 128, 2, 64, 4, 3, false}, {Element::bf16, 128, 2, 80, 3, 3, false},
+    {Element::bf16, 128, 2, 64, 4, 3, true},  {Element::bf16, 64, 2, 128, 3, 2, false},
+    {Element::bf16, 64, 3, 64, 4, 3, false},  {Element::bf16, 64, 2, 128, 3, 2, true},
+    {Element::f16, 128, 2, 64, 4, 3, false},  {Element::f16, 128, 2, 64, 4, 3, true},
+    {Element::f16, 64, 2, 128, 3, 2, false},  {Element::f16, 64, 2, 128, 3, 2, true},
+    {Element::bf16, 128, 2, 80, 3, 3, true},
 };
 
 // k_steps, v_steps: 16-wide steps of K and V kept in registers.
@@ -45,16 +56,18 @@ struct DkvEntry {
   bool masked;
 };
 inline constexpr DkvEntry kDkvShapes[] = {
-    {Element::bf16, 128, 64, 4, 4, 0, false}, {Element::bf16, 128, 112, 2, 0, 0, false}, {Element::bf16, 128, 64, 4, 4, 0, true},
-    {Element::bf16, 128, 112, 2, 0, 0, true}, {Element::bf16, 64, 128, 3, 4, 4, false},  {Element::bf16, 64, 128, 3, 4, 4, true},
-    {Element::f16, 128, 64, 4, 4, 0, false},  {Element::f16, 128, 64, 4, 4, 0, true},    {Element::f16, 64, 128, 3, 4, 4, false},
-    {Element::f16, 64, 128, 3, 4, 4, true},
+    {Element::bf16, 128, 64, 4, 4, 0, false}, {Element::bf16, 128, 112, 2, 0, 0, false},
+    {Element::bf16, 128, 64, 4, 4, 0, true},  {Element::bf16, 128, 112, 2, 0, 0, true},
+    {Element::bf16, 64, 128, 3, 4, 4, false}, {Element::bf16, 64, 128, 3, 4, 4, true},
+    {Element::f16, 128, 64, 4, 4, 0, false},  {Element::f16, 128, 64, 4, 4, 0, true},
+    {Element::f16, 64, 128, 3, 4, 4, false},  {Element::f16, 64, 128, 3, 4, 4, true},
 };
 
 template <class Entry, int N>
 constexpr int count_of(const Entry (&)[N]) {
   return N;
 }
-inline constexpr int kForwardCount = count_of(kForwardShapes), kDqCount = count_of(kDqShapes), kDkvCount = count_of(kDkvShapes);
+inline constexpr int kForwardCount = count_of(kForwardShapes), kDqCount = count_of(kDqShapes),
+                     kDkvCount = count_of(kDkvShapes);
 
 }  // namespace mh::kernels::cuda

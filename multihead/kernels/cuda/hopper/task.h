@@ -7,7 +7,8 @@ namespace mh::kernels::cuda {
 
 struct Task {
   int* counter = nullptr;     // two ints, 0 before the launch and again after it
-  uint16_t* flags = nullptr;  // 16 a tile, one per warp. Forward: the block that must do the tile again, or 0xFFFF; backward: met garbage
+  uint16_t* flags = nullptr;  // 16 a tile, one per warp. Forward: the block that must do the tile again, or 0xFFFF;
+                              // backward: met garbage
   const float *lse2 = nullptr, *delta = nullptr;  // backward: (B, H, padded)
   int padded = 0;
   int tiles = 0, blocks = 0;  // blocks: tiles of one head
@@ -39,10 +40,10 @@ MH_BOTH inline TileAt tile_at(const Task& task, int tile, int heads_each) {
   return at;
 }
 
-// What the producer tells its consumers of a tile of query rows, through shared memory: worked out by all of them between two
-// tiles it cost 5 % of a forward call at 512 keys.
+// What the producer tells its consumers of a tile of query rows, through shared memory: worked out by all of them
+// between two tiles it cost 5 % of a forward call at 512 keys.
 struct Facts {
-  int tile;  // -1: the end
+  int tile;                    // -1: the end
   int batch, head, row, rows;  // rows [row, …) of a sequence of `rows`
   int first, last;             // key blocks
   int position, k_len, prefix;
@@ -51,8 +52,8 @@ struct Facts {
 };
 
 template <int BM, int BN>
-MH_BOTH inline void tell(Facts& facts, const Call& call, const TileAt& at, const Span& span, const Interval& mask, const Blocks& blocks,
-                         const Array& out) {
+MH_BOTH inline void tell(Facts& facts, const Call& call, const TileAt& at, const Span& span, const Interval& mask,
+                         const Blocks& blocks, const Array& out) {
   facts.batch = at.b;
   facts.head = at.h;
   facts.row = at.m * BM;

@@ -7,10 +7,11 @@
 
 namespace mh::kernels::cuda {
 
-// rows × 16-bit columns of (entry, head): `chunks` chunks, rows × 128 bytes each. Columns past the array's width and rows past
-// its end come as zeros. joined: the map was encoded so (maps.h).
+// rows × 16-bit columns of (entry, head): `chunks` chunks, rows × 128 bytes each. Columns past the array's width and
+// rows past its end come as zeros. joined: the map was encoded so (maps.h).
 template <int kChunks, int kRows>
-MH_DEVICE void load_tile(uint32_t to, const CUtensorMap* map, uint32_t barrier, int row, int head, int entry, bool joined) {
+MH_DEVICE void load_tile(uint32_t to, const CUtensorMap* map, uint32_t barrier, int row, int head, int entry,
+                         bool joined) {
   if (kChunks > 1 && joined) {
     tma_load_joined(to, map, barrier, row, head, entry);
     return;

@@ -1,4 +1,5 @@
 // One wrapper per wgmma shape m64nNk16, f32 accumulators. Written by wgmma.py; edit that.
+// clang-format off
 #pragma once
 
 #include <cuda_bf16.h>

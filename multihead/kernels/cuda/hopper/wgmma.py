@@ -34,6 +34,7 @@ struct Wgmma<{width}, {element}> {{
 
 def main():
     head = """// One wrapper per wgmma shape m64nNk16, f32 accumulators. Written by wgmma.py; edit that.
+// clang-format off
 #pragma once
 
 #include <cuda_bf16.h>

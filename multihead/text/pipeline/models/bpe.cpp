@@ -6,8 +6,8 @@
 #include "multihead/base/error.h"
 #include "multihead/text/merges.h"
 #include "multihead/text/pipeline/models/byte_alphabet.h"
-#include "multihead/text/pipeline/read/read_parts.h"
 #include "multihead/text/pipeline/models/word_model.h"
+#include "multihead/text/pipeline/read/read_parts.h"
 #include "multihead/text/unicode/code_set.h"
 #include "multihead/text/word_table.h"
 

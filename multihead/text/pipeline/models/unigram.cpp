@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "multihead/base/error.h"
-#include "multihead/text/pipeline/read/read_parts.h"
 #include "multihead/text/pipeline/models/trie.h"
 #include "multihead/text/pipeline/models/word_model.h"
+#include "multihead/text/pipeline/read/read_parts.h"
 #include "multihead/text/unicode/code_set.h"
 
 namespace mh::detail {

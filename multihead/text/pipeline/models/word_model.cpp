@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "multihead/base/error.h"
-#include "multihead/text/pipeline/read/read_parts.h"
 #include "multihead/text/pipeline/models/trie.h"
+#include "multihead/text/pipeline/read/read_parts.h"
 #include "multihead/text/unicode/code_set.h"
 
 namespace mh::detail {

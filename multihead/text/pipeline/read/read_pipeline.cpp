@@ -1,8 +1,8 @@
 // The reading of a tokenizer.json into a pipeline.
 #include "multihead/base/error.h"
 #include "multihead/text/pipeline/byte_level.h"
-#include "multihead/text/pipeline/pipeline.h"
 #include "multihead/text/pipeline/models/word_cache.h"
+#include "multihead/text/pipeline/pipeline.h"
 
 namespace mh::detail {
 namespace {

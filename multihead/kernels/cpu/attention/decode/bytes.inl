@@ -1,7 +1,7 @@
-// Decode of an i8 cache by products of bytes: what meets the cache is cut into three digits of 8 bits, so sums are whole
-// numbers and exact. Of f32, a query keeps 23 bits below its largest element, the weights of a block below the largest of
-// them: no more is lost than f32 sums round.
-// The instruction multiplies unsigned by signed bytes: the cache is taken plus 128, and 128 times the digits off the sums.
+// Decode of an i8 cache by products of bytes: what meets the cache is cut into three digits of 8 bits, so sums are
+// whole numbers and exact. Of f32, a query keeps 23 bits below its largest element, the weights of a block below the
+// largest of them: no more is lost than f32 sums round. The instruction multiplies unsigned by signed bytes: the cache
+// is taken plus 128, and 128 times the digits off the sums.
 
 namespace decode {
 
@@ -23,8 +23,8 @@ HWY_INLINE Digits digits_of(V x) {
   return digits;
 }
 
-// What a whole number is worth where the largest is `top`, and the number that 1 is. A `top` that is not finite makes all of
-// them that; one too small for its reciprocal counts as 0.
+// What a whole number is worth where the largest is `top`, and the number that 1 is. A `top` that is not finite makes
+// all of them that; one too small for its reciprocal counts as 0.
 struct Fixed {
   float unit = 0, inverse = 0;
   explicit Fixed(float top) {
@@ -69,8 +69,8 @@ inline void query_digits(const View& q, int64_t at, const RowShape& shape, float
   memcpy(bytes + kDigits * padded, &fixed.unit, sizeof(float));
 }
 
-// s[n][j] = q row n · key j without the unit of q and the key's scale, for N rows. kUnits > 0: a key has that many units and
-// no tail.
+// s[n][j] = q row n · key j without the unit of q and the key's scale, for N rows. kUnits > 0: a key has that many
+// units and no tail.
 template <int N, int kUnits>
 void dot_bytes(const RowShape& shape, const Run& keys, const float* q, float* s) {
   constexpr int K = keys_at_once(N), kSums = N * kDigits;
@@ -126,7 +126,8 @@ void dot_byte_group(const RowShape& shape, const Run& keys, const float* q, int6
   }
 }
 
-inline void dot_byte_run(const RowShape& shape, const Run& keys, const float* q, int64_t count, const float*, float* s) {
+inline void dot_byte_run(const RowShape& shape, const Run& keys, const float* q, int64_t count, const float*,
+                         float* s) {
   if (!shape.tail && shape.full == 2) {
     dot_byte_group<2>(shape, keys, q, count, s);
   } else if (!shape.tail && shape.full == 1) {
@@ -146,8 +147,8 @@ inline void dot_byte_run(const RowShape& shape, const Run& keys, const float* q,
   }
 }
 
-// p from the weights of four keys to their three digits, lowest first. The fourth word of a four has the unit (the first),
-// then the sums of the digits (the next three).
+// p from the weights of four keys to their three digits, lowest first. The fourth word of a four has the unit (the
+// first), then the sums of the digits (the next three).
 inline void digit_weights(int64_t keys, float* p) {
   const __m512i by_digit = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
   const int64_t end = round_up(keys, kLanes);
@@ -175,8 +176,9 @@ inline void digit_weights(int64_t keys, float* p) {
   }
 }
 
-// sums[digit][…] += Σ_j digit of p[j] · (v[j][…] + 128) for C units of v from element `at` on, the last of them at element
-// `last`. Keys go in the fours of p; those of the first and the last that are not in the run have a weight of 0.
+// sums[digit][…] += Σ_j digit of p[j] · (v[j][…] + 128) for C units of v from element `at` on, the last of them at
+// element `last`. Keys go in the fours of p; those of the first and the last that are not in the run have a weight of
+// 0.
 template <int C>
 struct AddBytes {
   __m512i sum[C][kDigits][4];
@@ -204,7 +206,8 @@ void add_bytes(const RowShape& shape, const Run& values, const float* p, int64_t
   AddBytes<C> bytes;
 #pragma GCC unroll 24
   for (int n = 0; n < 12 * C; ++n)
-    bytes.sum[n / 12][n / 4 % 3][n % 4] = _mm512_load_si512(sums + n / 4 % 3 * padded + n / 12 * kByteUnit + n % 4 * kLanes);
+    bytes.sum[n / 12][n / 4 % 3][n % 4] =
+        _mm512_load_si512(sums + n / 4 % 3 * padded + n / 12 * kByteUnit + n % 4 * kLanes);
   for (int64_t j = -before; j < values.count; j += 4) {
     const char* row[4];
     uint32_t held = 0, weight[kDigits];
@@ -229,7 +232,8 @@ void add_bytes(const RowShape& shape, const Run& values, const float* p, int64_t
   }
 #pragma GCC unroll 24
   for (int n = 0; n < 12 * C; ++n)
-    _mm512_store_si512(sums + n / 4 % 3 * padded + n / 12 * kByteUnit + n % 4 * kLanes, bytes.sum[n / 12][n / 4 % 3][n % 4]);
+    _mm512_store_si512(sums + n / 4 % 3 * padded + n / 12 * kByteUnit + n % 4 * kLanes,
+                       bytes.sum[n / 12][n / 4 % 3][n % 4]);
 }
 
 inline void add_byte_run(const RowShape& shape, const Run& values, const float* p, int64_t count, float* o) {

@@ -52,14 +52,14 @@ struct DecodePlan {
   DotRun dot = nullptr;
   AddRun add = nullptr;
   RowsFinite finite = nullptr;  // null: an i8 cache holds nothing else
-  // A row of q as `dot` wants it, in plan.k.padded() floats; what `add` wants made of the weights of a block (null: nothing);
-  // and o from what it adds up in three integers for each element (null: it adds to o itself).
+  // A row of q as `dot` wants it, in plan.k.padded() floats; what `add` wants made of the weights of a block (null:
+  // nothing); and o from what it adds up in three integers for each element (null: it adds to o itself).
   void (*query)(const View& q, int64_t at, const RowShape& shape, float* to) = nullptr;
   void (*weights)(int64_t keys, float* p) = nullptr;
   void (*gather)(const RowShape& shape, const float* p, const int32_t* sums, float* o) = nullptr;
-  bool marks = false;           // masks beyond the reach of a row
-  bool plain = false;           // nothing between q · k and the softmax: attention/decode/short.inl
-  int64_t partial = 0;          // floats
+  bool marks = false;   // masks beyond the reach of a row
+  bool plain = false;   // nothing between q · k and the softmax: attention/decode/short.inl
+  int64_t partial = 0;  // floats
 };
 
 // visit(run, n) for the rows of keys [from, to) of x (k, v or their scales), cut where pages end; n counts from `from`.

@@ -10,7 +10,8 @@ template <class D, int kC, int N, int K>
 HWY_INLINE void store_sums(D d, const hn::Vec<D> (&sum)[kC][N][K], float* s) {
   const auto four_sums = [&](int n, int m, int k) HWY_ATTR __attribute__((always_inline)) {
     auto x = sums_in_blocks(d, sum[0][n][0], sum[0][n][1], sum[0][m][k], sum[0][m][k + 1]);
-    if constexpr (kC == 2) x = hn::Add(x, sums_in_blocks(d, sum[1][n][0], sum[1][n][1], sum[1][m][k], sum[1][m][k + 1]));
+    if constexpr (kC == 2)
+      x = hn::Add(x, sums_in_blocks(d, sum[1][n][0], sum[1][n][1], sum[1][m][k], sum[1][m][k + 1]));
     return fold_to_four(d, x);
   };
   if constexpr (K == 4) {
@@ -35,7 +36,8 @@ HWY_INLINE void add_products(D d, const hn::Vec<D> (&e)[kP], const float* q, int
 #pragma GCC unroll 2
   for (int p = 0; p < kP; ++p) {
 #pragma GCC unroll 8
-    for (int n = 0; n < N; ++n) dot[p % kC][n] = Products<T>::add(e[p], hn::Load(d, q + n * width + p * kStep), dot[p % kC][n]);
+    for (int n = 0; n < N; ++n)
+      dot[p % kC][n] = Products<T>::add(e[p], hn::Load(d, q + n * width + p * kStep), dot[p % kC][n]);
   }
 }
 
@@ -46,7 +48,8 @@ template <class T, int N, int kUnits>
 void dot_rows(const RowShape& shape, const Run& keys, const float* q, const float* head, float* s) {
   using Vector = Wide<T, N>;
   constexpr WideTag<T, N> tag;
-  constexpr int K = keys_at_once(N), kStep = kWideLanes<T, N>, kP = kWideParts<T, N>, kUnit = kP * kStep, kVectors = kUnits * kP;
+  constexpr int K = keys_at_once(N), kStep = kWideLanes<T, N>, kP = kWideParts<T, N>, kUnit = kP * kStep,
+                kVectors = kUnits * kP;
   constexpr int kRoom = kUnits > 0 ? (kRegisters - 4 - N * K) / kVectors : 0, kHeld = kRoom < N ? kRoom : N;
   constexpr int kC = kChains<T, N>;
   const int64_t width = shape.padded(), end = shape.full * kUnit;

@@ -1,6 +1,6 @@
-// Decode of bf16 by products of pairs: two elements of a key at a time, then two keys at a time, their weights rounded to
-// bf16. A product of pairs adds its upper half first and rounds in between (Zen 4): with the earlier key there, sums run in
-// the order of the keys, and their bits do not depend on where a run is cut.
+// Decode of bf16 by products of pairs: two elements of a key at a time, then two keys at a time, their weights rounded
+// to bf16. A product of pairs adds its upper half first and rounds in between (Zen 4): with the earlier key there, sums
+// run in the order of the keys, and their bits do not depend on where a run is cut.
 
 namespace decode {
 
@@ -8,7 +8,9 @@ namespace decode {
 struct Pair {
   bf16 low, high;
 };
-HWY_INLINE void load_parts(const Pair* p, V (&parts)[1]) { parts[0] = hn::LoadU(f32, reinterpret_cast<const float*>(p)); }
+HWY_INLINE void load_parts(const Pair* p, V (&parts)[1]) {
+  parts[0] = hn::LoadU(f32, reinterpret_cast<const float*>(p));
+}
 
 inline void query_pairs(const View& q, int64_t at, const RowShape& shape, float* to) {
   const bf16* from = static_cast<const bf16*>(q.data) + at;
@@ -105,8 +107,8 @@ struct AddValues<RowPair, N, C> {
   }
 };
 
-// One query row waits for memory, not for products: it takes key by key, with the same bits (Zen 4, bf16 of one head: 0.86 of
-// plain read bandwidth from L3 and 0.96 from DRAM, against 0.83 and 0.95 by pairs).
+// One query row waits for memory, not for products: it takes key by key, with the same bits (Zen 4, bf16 of one head:
+// 0.86 of plain read bandwidth from L3 and 0.96 from DRAM, against 0.83 and 0.95 by pairs).
 template <int C>
 struct AddValues<RowPair, 1, C> {
   static void run(const RowShape&, const Run& values, const float* p, int64_t at, int64_t last, float* o, const Run&) {

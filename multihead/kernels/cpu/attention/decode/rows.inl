@@ -8,7 +8,8 @@ struct RowShape {
   int64_t width = 0, unit = 0, full = 0;
   int64_t element = 0;  // bytes
   bool tail = false, narrow = false;
-  bool fours = false;  // o in the order in which rows are interleaved: runs of four elements, dealt to the vectors in turn
+  bool fours =
+      false;  // o in the order in which rows are interleaved: runs of four elements, dealt to the vectors in turn
 
   int64_t units() const { return full + tail; }
   int64_t padded() const { return units() * unit; }
@@ -52,8 +53,8 @@ struct Products {
   }
 };
 
-// The vectors that T is widened into for N query rows. One row waits for the widening of f16, and Zen 4 does that in halves of
-// 512 bits (59 GB/s of a row from L2 in one piece, 97 in two); several rows wait for their multiply-adds.
+// The vectors that T is widened into for N query rows. One row waits for the widening of f16, and Zen 4 does that in
+// halves of 512 bits (59 GB/s of a row from L2 in one piece, 97 in two); several rows wait for their multiply-adds.
 template <class T, int N>
 struct Widened {
   using Tag = F;
@@ -77,10 +78,10 @@ template <class T, int N>
 using Wide = hn::Vec<WideTag<T, N>>;
 template <class T, int N>
 constexpr int kWideLanes = static_cast<int>(hn::MaxLanes(WideTag<T, N>()));
-// Vectors of a unit, and how many of them have sums of their own: the halves of what is one vector elsewhere, so that the bits
-// are those of one.
+// Vectors of a unit, and how many of them have sums of their own: the halves of what is one vector elsewhere, so that
+// the bits are those of one.
 template <class T, int N>
-constexpr int kWideParts = kParts<T> * kLanes / kWideLanes<T, N>;
+constexpr int kWideParts = kParts<T>* kLanes / kWideLanes<T, N>;
 template <class T, int N>
 constexpr int kChains = kWideParts<T, N> / kParts<T>;
 

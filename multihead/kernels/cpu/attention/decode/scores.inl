@@ -159,8 +159,10 @@ inline void finish_scores(const DecodeUnit& u, int64_t r, int64_t j, int64_t key
     if (sc.cap > 0) x = hn::Mul(cap, tanh(hn::Div(x, cap)));
     hn::Store(x, f32, s + n);
   }
-  if (sc.slopes) add_slope(u, r, j, keys, s);
-  else if (sc.relative) add_relative(u, r, j, keys, s);
+  if (sc.slopes)
+    add_slope(u, r, j, keys, s);
+  else if (sc.relative)
+    add_relative(u, r, j, keys, s);
   if (sc.bias) add_bias(u, r, j, keys, s);
   if (keep) {
     for (int64_t n = 0; n < keys; ++n) s[n] = keep[n] ? s[n] : kNone;

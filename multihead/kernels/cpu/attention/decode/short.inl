@@ -44,9 +44,9 @@ HWY_INLINE void copy_row(const float* from, int64_t width, float* to) {
   for (int64_t d = 0; d < width; d += kLanes) hn::Store(hn::LoadU(f32, from + d), f32, to + d);
 }
 
-// Reads a byte of every line of a sequence's keys and values where all heads of a key lie together. A batch of translations
-// has more of them than the third cache holds: in the order of memory the hardware brings them, head by head a core waits
-// (Zen 4, ten keys out of DRAM: 240 against 550 ns a head; with prefetch instructions 440).
+// Reads a byte of every line of a sequence's keys and values where all heads of a key lie together. A batch of
+// translations has more of them than the third cache holds: in the order of memory the hardware brings them, head by
+// head a core waits (Zen 4, ten keys out of DRAM: 240 against 550 ns a head; with prefetch instructions 440).
 inline void touch_sequence(const DecodePlan& plan, const AttentionForwardArgs& a, int64_t b) {
   const Sequence& sequence = a.sequences.data[b];
   const auto together = [](const View& x) { return x.stride[1] >= 0 && x.stride[1] < x.stride[2]; };
@@ -78,8 +78,7 @@ inline bool short_unit(const DecodePlan& plan, const DecodeUnit& u) {
   for (int64_t r = 0; r < u.rows; ++r)
     copy_row(static_cast<const float*>(a.q.data) + offset_of(a.q, batch, u.row[r].head, first + u.row[r].query, 0),
              k_width, q + r * k_width);
-  visit_runs(u, a.kv.k, 0, keys,
-             [&](const Run& run, int64_t n) { plan.dot(plan.k, run, q, u.rows, nullptr, s + n); });
+  visit_runs(u, a.kv.k, 0, keys, [&](const Run& run, int64_t n) { plan.dot(plan.k, run, q, u.rows, nullptr, s + n); });
   for (int64_t r = 0; r < u.rows; ++r) {
     if (!short_softmax(a.scores.scale[u.row[r].head], keys, s + r * kStrip, max + r, sum + r)) return false;
   }

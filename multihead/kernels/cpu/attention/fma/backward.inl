@@ -1,6 +1,7 @@
 // The backward pass: a task owns some keys of a key head and walks its queries; dq is added task after task.
 
-// Most keys of a task: their rows and gradients fill about half of a 1 MiB L2, and a block of queries is packed once for all.
+// Most keys of a task: their rows and gradients fill about half of a 1 MiB L2, and a block of queries is packed once
+// for all.
 inline int64_t backward_keys(const Sizes& sizes) {
   const int64_t wide = larger(sizes.key_width, sizes.value_width);
   return wide <= 128 ? 256 : wide <= 256 ? 128 : kBlockKeys;
@@ -10,22 +11,25 @@ inline int64_t backward_keys(const Sizes& sizes) {
 struct BackwardPlan {
   const AttentionBackwardArgs& a;
   Sizes sizes;
-  int64_t most_keys, fewest_keys;           // of a task
-  bool writes_bias;                         // every pair of dbias falls to one tile, which need not add to what is there
-  int64_t *tasks_at, *rows_at, *blocks_at;  // per sequence: first task, first row (of one head), first block (of one head)
-  float* delta;                            // rows of (sequence, head)
-  float *lse, *lse_rest;                   // likewise: lse in units of log 2, and what rounding to them left
-  float* dq;                               // (blocks of (sequence, head), Dk, kMaxQueries)
-  float* projection;                       // cosine: q̂ · Σ ds k̂ per row
-  Turns dq_turns;                          // per block of (sequence, head)
-  Turns done;                              // per task: 0 or 1
+  int64_t most_keys, fewest_keys;  // of a task
+  bool writes_bias;                // every pair of dbias falls to one tile, which need not add to what is there
+  int64_t *tasks_at, *rows_at,
+      *blocks_at;         // per sequence: first task, first row (of one head), first block (of one head)
+  float* delta;           // rows of (sequence, head)
+  float *lse, *lse_rest;  // likewise: lse in units of log 2, and what rounding to them left
+  float* dq;              // (blocks of (sequence, head), Dk, kMaxQueries)
+  float* projection;      // cosine: q̂ · Σ ds k̂ per row
+  Turns dq_turns;         // per block of (sequence, head)
+  Turns done;             // per task: 0 or 1
 
-  // A quarter of the head's, so that several threads share even one head's evenly (Zen 4, one head, two threads, width 128, full:
-  // T 128 1.44 times as fast as in one task).
+  // A quarter of the head's, so that several threads share even one head's evenly (Zen 4, one head, two threads, width
+  // 128, full: T 128 1.44 times as fast as in one task).
   int64_t keys_per_task(int64_t n) const {
     return smaller(most_keys, larger(fewest_keys, round_up((a.sequences.data[n].k_len + 3) / 4, kBlockKeys)));
   }
-  int64_t key_tasks(int64_t n) const { return larger(1, (a.sequences.data[n].k_len + keys_per_task(n) - 1) / keys_per_task(n)); }
+  int64_t key_tasks(int64_t n) const {
+    return larger(1, (a.sequences.data[n].k_len + keys_per_task(n) - 1) / keys_per_task(n));
+  }
   int64_t blocks(int64_t n) const { return (a.sequences.data[n].q_len + kMaxQueries - 1) / kMaxQueries; }
   int64_t row(int64_t n, int64_t head) const { return rows_at[n] * sizes.heads + head * a.sequences.data[n].q_len; }
   int64_t block(int64_t n, int64_t head) const { return blocks_at[n] * sizes.heads + head * blocks(n); }
@@ -33,7 +37,8 @@ struct BackwardPlan {
 };
 
 inline float row_value(const View& x, const Sequence& s, int64_t head, int64_t row) {
-  return static_cast<const float*>(x.data)[s.batch * x.stride[0] + head * x.stride[1] + (s.q_begin + row) * x.stride[2]];
+  return static_cast<const float*>(
+      x.data)[s.batch * x.stride[0] + head * x.stride[1] + (s.q_begin + row) * x.stride[2]];
 }
 
 template <class T>
@@ -71,20 +76,25 @@ inline void row_deltas(const BackwardPlan& plan, int64_t n, int64_t head) {
   const Sequence& s = a.sequences.data[n];
   const int64_t width = plan.sizes.value_width;
   const RowWalk o = walk(a.o, s.batch, head, s.q_begin), d_o = walk(a.d_o, s.batch, head, s.q_begin);
-  const auto delta_of_type = a.o.dtype == DType::f32 ? delta_of<float> : a.o.dtype == DType::bf16 ? delta_of<bf16> : delta_of<f16>;
+  const auto delta_of_type = a.o.dtype == DType::f32    ? delta_of<float>
+                             : a.o.dtype == DType::bf16 ? delta_of<bf16>
+                                                        : delta_of<f16>;
   for (int64_t i = 0; i < s.q_len; ++i) {
     const int64_t row = plan.row(n, head) + i;
     const float lse = row_value(a.lse, s, head, i);
     set_lse(plan, row, static_cast<double>(lse) * kPerUnit);
-    plan.delta[row] = lse == kNone ? 0 : delta_of_type(o, d_o, i, width) - (a.d_lse ? row_value(a.d_lse, s, head, i) : 0);
+    plan.delta[row] =
+        lse == kNone ? 0 : delta_of_type(o, d_o, i, width) - (a.d_lse ? row_value(a.d_lse, s, head, i) : 0);
   }
 }
 
-// Rows of x (q or d_o) as (lanes, width padded with zeros), times factor (times 1/|x| where normalised), in place where they are so.
+// Rows of x (q or d_o) as (lanes, width padded with zeros), times factor (times 1/|x| where normalised), in place where
+// they are so.
 inline Rows load_rows(const View& x, const Sequence& s, const QueryBlock& q, float factor, bool normalise, float* to) {
   const int64_t width = x.size[3], room = round_up(width, kLanes);
   const RowWalk from = walk(x, s.batch, q.head, s.q_begin + q.first);
-  if (lies_as_read(x) && width == room && factor == 1 && !normalise) return {reinterpret_cast<const float*>(from.first), x.stride[2]};
+  if (lies_as_read(x) && width == room && factor == 1 && !normalise)
+    return {reinterpret_cast<const float*>(from.first), x.stride[2]};
   for (int r = 0; r < q.count; ++r) {
     float* row = to + r * room;
     widen_row(x.dtype, from.at(r), width, 1, row);
@@ -184,7 +194,9 @@ struct BackwardTask {
     return -1;
   }
   bool wait_for(int64_t task) const { return task < 0 || plan.done.wait(task, 1); }
-  int64_t before_bias() const { return before(plan.a.dbias.stride[0] == 0, plan.a.dbias.stride[1] == 0, plan.a.dbias.stride[3] == 0); }
+  int64_t before_bias() const {
+    return before(plan.a.dbias.stride[0] == 0, plan.a.dbias.stride[1] == 0, plan.a.dbias.stride[3] == 0);
+  }
 };
 
 template <int N>
@@ -205,10 +217,13 @@ void backward_tile(BackwardTask& task, BackwardQueries& b, KeyBlock& block, KeyS
   const Rows v{block.v.data + (span.begin - block.first) * block.v.stride, block.v.stride};
   product_gradients<N>(b, v, sizes.value_width, ends, {a.dbias, b.q, span}, room.ds);
   probability_gradients<N>(b, ends, unit, dropping, room);
-  if (a.dbias && task.plan.writes_bias) add_dense_bias<true>(a.dbias, b.q, span, room.ds, room.scores.rows);
-  else if (a.dbias) add_dense_bias(a.dbias, b.q, span, room.ds, room.scores.rows);
+  if (a.dbias && task.plan.writes_bias)
+    add_dense_bias<true>(a.dbias, b.q, span, room.ds, room.scores.rows);
+  else if (a.dbias)
+    add_dense_bias(a.dbias, b.q, span, room.ds, room.scores.rows);
   if (task.relative)
-    add_relative_bias(b.q, span, a.sequences.data[task.n].position, task.keys.first + task.keys.count - 1, room.ds, task.relative);
+    add_relative_bias(b.q, span, a.sequences.data[task.n].position, task.keys.first + task.keys.count - 1, room.ds,
+                      task.relative);
   if (a.scores.cap > 0) multiply_slope<N>(count, room);
   add_gradients<N>(a, sizes, b, task.keys, span, ends, careful, room);
 }
@@ -229,7 +244,8 @@ inline bool backward_block(BackwardTask& task, BackwardQueries& b, float* rows_r
     if (!packed) load_block(task.plan, b, rows_room, zeros);
     packed = true;
     if (scores.similarity == Similarity::euclidean)
-      for (int64_t r = 0; r < block.count; ++r) block.offset[r] = square(block.k.data + r * block.k.stride, task.plan.sizes.key_width);
+      for (int64_t r = 0; r < block.count; ++r)
+        block.offset[r] = square(block.k.data + r * block.k.stride, task.plan.sizes.key_width);
     switch (b.q.vectors) {
       case 1: backward_tile<1>(task, b, block, span, kind); break;
       case 2: backward_tile<2>(task, b, block, span, kind); break;
@@ -239,8 +255,8 @@ inline bool backward_block(BackwardTask& task, BackwardQueries& b, float* rows_r
   return packed;
 }
 
-// Turns Σ ds · y (cosine: y = k̂; euclidean: y = k, with the sum of ds) into the gradient of x; x is the row as it came. Returns x̂ · Σ.
-// A row that gathered exactly nothing has the gradient 0, whatever stands in x.
+// Turns Σ ds · y (cosine: y = k̂; euclidean: y = k, with the sum of ds) into the gradient of x; x is the row as it came.
+// Returns x̂ · Σ. A row that gathered exactly nothing has the gradient 0, whatever stands in x.
 inline float finish_row(Similarity similarity, float scale, float sum, const float* x, int64_t width, float* gradient) {
   if (all_zero(gradient, width) && sum == 0) return 0;
   float projection = 0;
@@ -255,7 +271,8 @@ inline float finish_row(Similarity similarity, float scale, float sum, const flo
 }
 
 // The last task of a head's keys writes dq of a block.
-inline void write_dq(const BackwardPlan& plan, const BackwardQueries& b, const float* columns, float* rows_room, const float* row_sum) {
+inline void write_dq(const BackwardPlan& plan, const BackwardQueries& b, const float* columns, float* rows_room,
+                     const float* row_sum) {
   const AttentionBackwardArgs& a = plan.a;
   const QueryBlock& q = b.q;
   const Sequence& s = a.sequences.data[q.sequence];
@@ -267,7 +284,8 @@ inline void write_dq(const BackwardPlan& plan, const BackwardQueries& b, const f
   for (int v = 0; v < q.vectors; ++v) {
     float* rows[kLanes];
     for (int r = 0; r < kLanes; ++r)
-      rows[r] = direct && v * kLanes + r < q.count ? reinterpret_cast<float*>(dq.at(v * kLanes + r)) : rows_room + r * stride;
+      rows[r] =
+          direct && v * kLanes + r < q.count ? reinterpret_cast<float*>(dq.at(v * kLanes + r)) : rows_room + r * stride;
     columns_to_rows(columns + v * kLanes, q.width(), width, hn::Set(f32, plain ? scale : 1.0f), rows);
     for (int r = 0; !direct && r < kLanes && v * kLanes + r < q.count; ++r) {
       const int64_t i = q.first + v * kLanes + r;
@@ -282,7 +300,8 @@ inline void write_dq(const BackwardPlan& plan, const BackwardQueries& b, const f
 }
 
 // Adds this task's part of dq of a block, if it has any, after those of smaller keys; the last one writes it out.
-inline bool pass_dq(const BackwardTask& task, int64_t number, const BackwardQueries& b, KeyTasks tasks, bool any, float* rows_room) {
+inline bool pass_dq(const BackwardTask& task, int64_t number, const BackwardQueries& b, KeyTasks tasks, bool any,
+                    float* rows_room) {
   const BackwardPlan& plan = task.plan;
   if (tasks.begin + 1 == tasks.end) {
     write_dq(plan, b, b.dq, rows_room, b.row_sum);

@@ -1,7 +1,7 @@
 // Gradients of the biases: ds summed over the axes along which a bias repeats.
 
-// A bias that repeats along rows or keys: the tile is summed along them first, which costs less and rounds less than adding
-// one number at a time. Lanes past the end hold 0.
+// A bias that repeats along rows or keys: the tile is summed along them first, which costs less and rounds less than
+// adding one number at a time. Lanes past the end hold 0.
 inline void add_repeated_bias(const View& dbias, const QueryBlock& q, int64_t count, const float* ds, float* base) {
   const int64_t width = q.width();
   if (dbias.stride[2] == 0) {
@@ -24,8 +24,8 @@ inline void add_repeated_bias(const View& dbias, const QueryBlock& q, int64_t co
   }
 }
 
-// Adds the tile of ds (keys, width) to dbias (B, H, Tq, Tk), whose strides are 0 along repeated axes. kWrite: to 0 instead,
-// whatever stands there.
+// Adds the tile of ds (keys, width) to dbias (B, H, Tq, Tk), whose strides are 0 along repeated axes. kWrite: to 0
+// instead, whatever stands there.
 template <bool kWrite = false>
 void add_dense_bias(const View& dbias, const QueryBlock& q, KeySpan keys, const float* ds, float* rows_room) {
   const int64_t count = keys.end - keys.begin, width = q.width();
@@ -53,12 +53,13 @@ void add_dense_bias(const View& dbias, const QueryBlock& q, KeySpan keys, const 
   }
 }
 
-// Whether tiles take every pair, and each has a place of its own in rows of dbias: they are then written, which saves clearing
-// them first and reading them back.
+// Whether tiles take every pair, and each has a place of its own in rows of dbias: they are then written, which saves
+// clearing them first and reading them back.
 inline bool covers_bias(const AttentionBackwardArgs& a) {
   const Scores& s = a.scores;
   const View& d = a.dbias;
-  if (s.dense_count > 0 || s.k_documents || s.behind != kUnbounded || s.ahead != kUnbounded || s.has_prefix) return false;
+  if (s.dense_count > 0 || s.k_documents || s.behind != kUnbounded || s.ahead != kUnbounded || s.has_prefix)
+    return false;
   if (d.stride[2] == 0 || d.stride[3] != 1 || a.sequences.count != d.size[0]) return false;
   for (int axis = 0; axis < 2; ++axis)
     if (d.stride[axis] == 0 && d.size[axis] > 1) return false;
@@ -67,11 +68,11 @@ inline bool covers_bias(const AttentionBackwardArgs& a) {
   return true;
 }
 
-// Adds the tile to `relative`, indexed by distance: entry 0 is the distance of position `first_position` from key `last_key`.
-// It has room for a block of lanes past the last distance.
-// Neighbouring keys add to places one float apart, and a load that overlaps a store still under way waits for it: eight keys
-// in turn have sums of their own.
-inline void add_relative_bias(const QueryBlock& q, KeySpan keys, int64_t first_position, int64_t last_key, const float* ds, float* relative) {
+// Adds the tile to `relative`, indexed by distance: entry 0 is the distance of position `first_position` from key
+// `last_key`. It has room for a block of lanes past the last distance. Neighbouring keys add to places one float apart,
+// and a load that overlaps a store still under way waits for it: eight keys in turn have sums of their own.
+inline void add_relative_bias(const QueryBlock& q, KeySpan keys, int64_t first_position, int64_t last_key,
+                              const float* ds, float* relative) {
   constexpr int64_t kApart = kBlockKeys + 2 * kMaxQueries;
   HWY_ALIGN float sums[8 * kApart];
   const int64_t width = q.width();

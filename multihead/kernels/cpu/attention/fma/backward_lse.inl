@@ -1,7 +1,7 @@
 // A large lse to more digits than f32 holds: backward's own scores summed anew.
 
-// f32 holds lse to 2^-24 of its size, and p = exp(s - lse) errs by as much in relation: past 64 by more than 2^-18. Rows below
-// that are left as they came; the others cost the pass over q · k once more.
+// f32 holds lse to 2^-24 of its size, and p = exp(s - lse) errs by as much in relation: past 64 by more than 2^-18.
+// Rows below that are left as they came; the others cost the pass over q · k once more.
 constexpr float kLargeLse = 64;
 inline bool is_large(float lse) { return __builtin_fabsf(lse) > kLargeLse && __builtin_fabsf(lse) < __builtin_inff(); }
 
@@ -14,8 +14,8 @@ inline double lse_units(float top, float sum, const float* sink) {
   return raised + static_cast<double>(log2f(share));
 }
 
-// The large ones of rows [first, first + kMaxQueries) of a head. An lse that is not that of these keys alone stays as it is: a caller may have
-// merged it with others.
+// The large ones of rows [first, first + kMaxQueries) of a head. An lse that is not that of these keys alone stays as
+// it is: a caller may have merged it with others.
 inline void refine_block(const BackwardPlan& plan, int64_t n, int64_t head, int64_t first) {
   const AttentionBackwardArgs& a = plan.a;
   const Sequence& s = a.sequences.data[n];
@@ -54,7 +54,8 @@ inline void refine_lse(const BackwardPlan& plan, int64_t n, int64_t head) {
   const Sequence& s = plan.a.sequences.data[n];
   for (int64_t first = 0; first < s.q_len; first += kMaxQueries) {
     bool large = false;
-    for (int64_t i = first; i < smaller(s.q_len, first + kMaxQueries); ++i) large |= is_large(row_value(plan.a.lse, s, head, i));
+    for (int64_t i = first; i < smaller(s.q_len, first + kMaxQueries); ++i)
+      large |= is_large(row_value(plan.a.lse, s, head, i));
     if (large) refine_block(plan, n, head, first);
   }
 }

@@ -12,15 +12,18 @@ inline float* take_zeros(Scratch& scratch, int64_t count) {
   return zeros;
 }
 
-inline BackwardKeys load_task_keys(const BackwardPlan& plan, int64_t n, int64_t key_head, int64_t part, Scratch& scratch) {
+inline BackwardKeys load_task_keys(const BackwardPlan& plan, int64_t n, int64_t key_head, int64_t part,
+                                   Scratch& scratch) {
   const AttentionBackwardArgs& a = plan.a;
   const Sequence& s = a.sequences.data[n];
   BackwardKeys keys{};
   keys.first = part * plan.keys_per_task(n);
   keys.count = smaller(plan.keys_per_task(n), s.k_len - keys.first);
   const RowSource k = key_source(a.kv, a.scores, s, n, key_head), v = value_source(a.kv, s, n, key_head);
-  keys.k = k.fetch(keys.first, keys.count, k.in_place() ? nullptr : take<float>(scratch, keys.count * plan.sizes.key_width));
-  keys.v = v.fetch(keys.first, keys.count, v.in_place() ? nullptr : take<float>(scratch, keys.count * plan.sizes.value_width));
+  keys.k =
+      k.fetch(keys.first, keys.count, k.in_place() ? nullptr : take<float>(scratch, keys.count * plan.sizes.key_width));
+  keys.v = v.fetch(keys.first, keys.count,
+                   v.in_place() ? nullptr : take<float>(scratch, keys.count * plan.sizes.value_width));
   keys.dk = take_zeros(scratch, keys.count * round_up(plan.sizes.key_width, kLanes));
   keys.dv = take_zeros(scratch, keys.count * round_up(plan.sizes.value_width, kLanes));
   keys.column_sum = take_zeros(scratch, keys.count);
@@ -62,8 +65,8 @@ inline bool walk_head(BackwardTask& task, int64_t head, BackwardQueries& b, floa
   const BackwardPlan& plan = task.plan;
   const int64_t q_len = plan.a.sequences.data[task.n].q_len, distances = q_len + task.keys.count - 1;
   if (task.relative) memset(task.relative, 0, static_cast<size_t>(larger(distances, 0) + kMaxQueries) * 4);
-  // Where later keys are dropped, from the end: there every task has work, and none waits for one that is still at rows the
-  // two do not share (Zen 4, two threads, 8 heads, T 1024, width 64, causal: 16.2 ms, from the front 26.6).
+  // Where later keys are dropped, from the end: there every task has work, and none waits for one that is still at rows
+  // the two do not share (Zen 4, two threads, 8 heads, T 1024, width 64, causal: 16.2 ms, from the front 26.6).
   const bool from_end = plan.a.scores.ahead != kUnbounded;
   for (int64_t walked = 0; walked < plan.blocks(task.n); ++walked) {
     const int64_t number = from_end ? plan.blocks(task.n) - 1 - walked : walked;
@@ -81,7 +84,13 @@ inline void backward_task(const BackwardPlan& plan, int64_t n, int64_t key_head,
   const AttentionBackwardArgs& a = plan.a;
   const int64_t wide = larger(plan.sizes.key_width, plan.sizes.value_width) + 4;
   Scratch scratch;
-  BackwardTask task{plan, n, key_head, part, load_task_keys(plan, n, key_head, part, scratch), take_backward_room(scratch, a.scores), nullptr};
+  BackwardTask task{plan,
+                    n,
+                    key_head,
+                    part,
+                    load_task_keys(plan, n, key_head, part, scratch),
+                    take_backward_room(scratch, a.scores),
+                    nullptr};
   if (a.drelative) task.relative = take<float>(scratch, a.sequences.data[n].q_len + task.keys.count + kMaxQueries);
   BackwardQueries b = take_queries(scratch, plan.sizes);
   float *rows_room = take<float>(scratch, (kLanes + 1) * wide), *zeros = take_zeros(scratch, wide);
@@ -96,13 +105,16 @@ inline void backward_task(const BackwardPlan& plan, int64_t n, int64_t key_head,
 
 inline void clear_bias(const View& dbias) {
   int64_t size[4];
-  for (int axis = 0; axis < 4; ++axis) size[axis] = dbias.stride[axis] == 0 ? smaller(1, dbias.size[axis]) : dbias.size[axis];
+  for (int axis = 0; axis < 4; ++axis)
+    size[axis] = dbias.stride[axis] == 0 ? smaller(1, dbias.size[axis]) : dbias.size[axis];
   parallel_for(size[0] * size[1], [&](int64_t n) {
     float* head = static_cast<float*>(dbias.data) + n / size[1] * dbias.stride[0] + n % size[1] * dbias.stride[1];
     for (int64_t i = 0; i < size[2]; ++i) {
       float* row = head + i * dbias.stride[2];
-      if (dbias.stride[3] == 1) memset(row, 0, static_cast<size_t>(size[3]) * 4);
-      else for (int64_t j = 0; j < size[3]; ++j) row[j * dbias.stride[3]] = 0;
+      if (dbias.stride[3] == 1)
+        memset(row, 0, static_cast<size_t>(size[3]) * 4);
+      else
+        for (int64_t j = 0; j < size[3]; ++j) row[j * dbias.stride[3]] = 0;
     }
   });
 }
@@ -117,7 +129,8 @@ inline void sum_rows(const BackwardPlan& plan, int64_t head) {
       const int64_t row = plan.row(n, head) + i;
       const float lse = row_value(a.lse, s, head, i);
       if (a.dsink && lse != kNone) {
-        const double units = static_cast<double>(a.scores.sink[head]) * kPerUnit - static_cast<double>(plan.lse[row]) - static_cast<double>(plan.lse_rest[row]);
+        const double units = static_cast<double>(a.scores.sink[head]) * kPerUnit - static_cast<double>(plan.lse[row]) -
+                             static_cast<double>(plan.lse_rest[row]);
         sink -= static_cast<double>(exp2f(static_cast<float>(units))) * static_cast<double>(plan.delta[row]);
       }
       if (a.dscale) scale += static_cast<double>(plan.projection[row]);
@@ -130,17 +143,32 @@ inline void sum_rows(const BackwardPlan& plan, int64_t head) {
 inline BackwardPlan plan_backward(const AttentionBackwardArgs& a, Scratch& scratch) {
   const Sizes sizes = sizes_of(a.q, a.kv);
   const int64_t count = a.sequences.count;
-  // The gradient of a dense bias may be shared by sequences: their tasks then take turns part by part, over the same keys.
+  // The gradient of a dense bias may be shared by sequences: their tasks then take turns part by part, over the same
+  // keys.
   const int64_t fewest_keys = a.scores.bias ? backward_keys(sizes) : kBlockKeys;
-  BackwardPlan plan{a, sizes, backward_keys(sizes), fewest_keys, a.dbias && covers_bias(a), take<int64_t>(scratch, count + 1), take<int64_t>(scratch, count + 1),
-                    take<int64_t>(scratch, count + 1), nullptr, nullptr, nullptr, nullptr, nullptr, {}, {}};
+  BackwardPlan plan{a,
+                    sizes,
+                    backward_keys(sizes),
+                    fewest_keys,
+                    a.dbias && covers_bias(a),
+                    take<int64_t>(scratch, count + 1),
+                    take<int64_t>(scratch, count + 1),
+                    take<int64_t>(scratch, count + 1),
+                    nullptr,
+                    nullptr,
+                    nullptr,
+                    nullptr,
+                    nullptr,
+                    {},
+                    {}};
   plan.tasks_at[0] = plan.rows_at[0] = plan.blocks_at[0] = 0;
   for (int64_t n = 0; n < count; ++n) {
     plan.tasks_at[n + 1] = plan.tasks_at[n] + sizes.key_heads * plan.key_tasks(n);
     plan.rows_at[n + 1] = plan.rows_at[n] + a.sequences.data[n].q_len;
     plan.blocks_at[n + 1] = plan.blocks_at[n] + plan.blocks(n);
   }
-  const int64_t rows = plan.rows_at[count] * sizes.heads, blocks = plan.blocks_at[count] * sizes.heads, tasks = plan.tasks_at[count];
+  const int64_t rows = plan.rows_at[count] * sizes.heads, blocks = plan.blocks_at[count] * sizes.heads,
+                tasks = plan.tasks_at[count];
   plan.delta = take<float>(scratch, rows);
   plan.lse = take<float>(scratch, rows);
   plan.lse_rest = take<float>(scratch, rows);
@@ -153,8 +181,8 @@ inline BackwardPlan plan_backward(const AttentionBackwardArgs& a, Scratch& scrat
   return plan;
 }
 
-// prepare(n, head): delta and lse of its rows; run(n, key_head, part): a task. Rows whose keys several tasks share are prepared
-// before all of them, those of one task by it, when it has them at hand.
+// prepare(n, head): delta and lse of its rows; run(n, key_head, part): a task. Rows whose keys several tasks share are
+// prepared before all of them, those of one task by it, when it has them at hand.
 template <class Prepare, class Run>
 inline void run_backward(const BackwardPlan& plan, Prepare prepare, Run run) {
   const AttentionBackwardArgs& a = plan.a;
@@ -166,7 +194,8 @@ inline void run_backward(const BackwardPlan& plan, Prepare prepare, Run run) {
   });
   const bool whole_heads = total == a.sequences.count * plan.sizes.key_heads && !a.dbias && !a.drelative;
   for_tasks(total, whole_heads, [&](int64_t task) {
-    const int64_t n = last_start(plan.tasks_at, a.sequences.count, task), at = task - plan.tasks_at[n], parts = plan.key_tasks(n);
+    const int64_t n = last_start(plan.tasks_at, a.sequences.count, task), at = task - plan.tasks_at[n],
+                  parts = plan.key_tasks(n);
     try {
       for (int64_t h = 0; parts == 1 && h < group; ++h) prepare(n, at * group + h);
       run(n, at / parts, at % parts);
@@ -185,5 +214,6 @@ inline void attention_backward(const AttentionBackwardArgs& a, Queue&) {
     row_deltas(plan, n, head);
     refine_lse(plan, n, head);
   };
-  run_backward(plan, prepare, [&](int64_t n, int64_t key_head, int64_t part) { backward_task(plan, n, key_head, part); });
+  run_backward(plan, prepare,
+               [&](int64_t n, int64_t key_head, int64_t part) { backward_task(plan, n, key_head, part); });
 }

@@ -4,19 +4,20 @@
 constexpr int64_t kBlockKeys = 64;
 constexpr int kMaxQueries = kTileVectors * kLanes;
 
-// Up to kTileVectors vectors of queries of one head. Lanes past `count` hold zeros, keep every key, and are never written out.
+// Up to kTileVectors vectors of queries of one head. Lanes past `count` hold zeros, keep every key, and are never
+// written out.
 struct QueryBlock {
   int64_t sequence, head, first;
   int count, vectors;
-  float* columns;                // (Dk, width): q; cosine: q / |q|; euclidean: 2q
-  float offset[kMaxQueries];     // euclidean: -|q|²
+  float* columns;                               // (Dk, width): q; cosine: q / |q|; euclidean: 2q
+  float offset[kMaxQueries];                    // euclidean: -|q|²
   int32_t low[kMaxQueries], high[kMaxQueries];  // keeps low <= j <= high, by position and length
   int32_t document[kMaxQueries];
   int32_t document_low, document_high;
-  bool numbered;                 // rows are told from keys by the numbers of their documents: the limits do not tell
+  bool numbered;  // rows are told from keys by the numbers of their documents: the limits do not tell
   int64_t low_min, low_max, high_min, high_max;
-  int64_t reach[kTileVectors];   // vectors 0 … n keep no key from this one on
-  int64_t position;              // of lane 0
+  int64_t reach[kTileVectors];  // vectors 0 … n keep no key from this one on
+  int64_t position;             // of lane 0
 
   int64_t width() const { return static_cast<int64_t>(vectors) * kLanes; }
 };
@@ -30,10 +31,10 @@ struct KeyBlock {
 
 // What turns a product into a score in units of log 2 (before a cap: over cap).
 struct ScoreUnits {
-  float query;       // factor on q · k
-  float square;      // euclidean: factor on |q|² and |k|²
-  float cap;         // 0: none; else cap · log2 e
-  float cap_rest;    // what rounding that to f32 left
+  float query;     // factor on q · k
+  float square;    // euclidean: factor on |q|² and |k|²
+  float cap;       // 0: none; else cap · log2 e
+  float cap_rest;  // what rounding that to f32 left
 };
 
 inline ScoreUnits units_of(const Scores& s, int64_t head) {
@@ -69,7 +70,8 @@ inline void limit_rows(const Scores& scores, const Sequence& s, QueryBlock& q) {
   const auto row_at = [&](int64_t at, int lane) HWY_ATTR __attribute__((always_inline)) {
     return hn::Iota(i32, static_cast<int32_t>(larger(-far, smaller(far, at)) + lane));
   };
-  const auto zero = hn::Zero(i32), most = hn::Set(i32, INT32_MAX), last = hn::Set(i32, static_cast<int32_t>(s.k_len - 1));
+  const auto zero = hn::Zero(i32), most = hn::Set(i32, INT32_MAX),
+             last = hn::Set(i32, static_cast<int32_t>(s.k_len - 1));
   const int64_t documents = by_document ? q.sequence * scores.q_documents.size[1] + q.first : 0;
   auto low_min = most, high_min = most, low_max = zero, high_max = hn::Set(i32, -1);
   for (int n = 0; n < q.vectors; ++n) {
@@ -77,7 +79,8 @@ inline void limit_rows(const Scores& scores, const Sequence& s, QueryBlock& q) {
     auto low = zero, high = last;
     if (scores.behind != kUnbounded) low = hn::Max(low, row_at(q.position - scores.behind, lane));
     if (scores.ahead != kUnbounded) high = hn::Min(high, row_at(q.position + scores.ahead, lane));
-    if (scores.has_prefix) high = hn::Min(high, hn::Max(row_at(q.position, lane), hn::Set(i32, static_cast<int32_t>(s.prefix - 1))));
+    if (scores.has_prefix)
+      high = hn::Min(high, hn::Max(row_at(q.position, lane), hn::Set(i32, static_cast<int32_t>(s.prefix - 1))));
     if (by_document) {
       low = hn::Max(low, row_numbers(scores.document_begin + documents, lane, q.count));
       high = hn::Min(high, hn::Sub(row_numbers(scores.document_end + documents, lane, q.count), hn::Set(i32, 1)));
@@ -131,7 +134,8 @@ inline void lane_rows(const View& x, const Sequence& s, const QueryBlock& q, int
 }
 
 // Fills columns, offset, limits and documents of the rows [first, first + count). room: kLanes × Dk; zeros: Dk.
-inline void load_queries(const View& x, const Scores& scores, const Sequence& s, QueryBlock& q, float* room, const float* zeros) {
+inline void load_queries(const View& x, const Scores& scores, const Sequence& s, QueryBlock& q, float* room,
+                         const float* zeros) {
   const int64_t width = x.size[3];
   for (int n = 0; n < q.vectors; ++n) {
     const float* rows[kLanes];
@@ -153,10 +157,10 @@ inline void load_queries(const View& x, const Scores& scores, const Sequence& s,
 
 // Room for the general score pass of one block.
 struct ScoreRoom {
-  float* bias;         // (kBlockKeys, kMaxQueries)
-  float* rows;         // (kLanes, kBlockKeys)
-  uint32_t* kept;      // (2, kMaxQueries): bit j % 32 of word j / 32: the dense masks keep key begin + j
-  float* slope;        // (kBlockKeys, kMaxQueries): d cap(s) / ds, or null where nobody asks
+  float* bias;     // (kBlockKeys, kMaxQueries)
+  float* rows;     // (kLanes, kBlockKeys)
+  uint32_t* kept;  // (2, kMaxQueries): bit j % 32 of word j / 32: the dense masks keep key begin + j
+  float* slope;    // (kBlockKeys, kMaxQueries): d cap(s) / ds, or null where nobody asks
 };
 
 inline ScoreRoom take_score_room(Scratch& scratch, bool slope) {
@@ -192,15 +196,18 @@ inline uint64_t first_bits(int64_t count) { return count == 64 ? ~uint64_t{0} : 
 
 inline uint64_t kept_bits(const DenseMask& mask, int64_t b, int64_t h, int64_t i, KeySpan keys) {
   const View& w = mask.where;
-  const uint8_t* row = static_cast<const uint8_t*>(w.data) + b * w.stride[0] + h * w.stride[1] + i * w.stride[2] + keys.begin * w.stride[3];
+  const uint8_t* row = static_cast<const uint8_t*>(w.data) + b * w.stride[0] + h * w.stride[1] + i * w.stride[2] +
+                       keys.begin * w.stride[3];
   const int64_t count = keys.end - keys.begin;
   uint8_t bytes[64] = {};
   uint64_t set;
   if (w.stride[3] == 1 && count == 64) {
     set = nonzero_bits(row);
   } else {
-    if (w.stride[3] == 1) memcpy(bytes, row, static_cast<size_t>(count));
-    else for (int64_t j = 0; j < count; ++j) bytes[j] = row[j * w.stride[3]];
+    if (w.stride[3] == 1)
+      memcpy(bytes, row, static_cast<size_t>(count));
+    else
+      for (int64_t j = 0; j < count; ++j) bytes[j] = row[j * w.stride[3]];
     set = nonzero_bits(bytes);
   }
   return mask.keep ? set : ~set;
@@ -244,9 +251,10 @@ struct TileKind {
   bool banded = false, documents = false, dense = false;  // which masks must be tested pair by pair
 };
 
-// `kept`, where given, becomes the keys up to the last one that dense masks keep, and the kind is that of those: behind a
-// padding mask nothing is computed, and before it nothing masked.
-inline TileKind classify(const Scores& scores, const QueryBlock& q, KeySpan keys, const ScoreRoom& room, KeySpan* kept = nullptr) {
+// `kept`, where given, becomes the keys up to the last one that dense masks keep, and the kind is that of those: behind
+// a padding mask nothing is computed, and before it nothing masked.
+inline TileKind classify(const Scores& scores, const QueryBlock& q, KeySpan keys, const ScoreRoom& room,
+                         KeySpan* kept = nullptr) {
   TileKind kind;
   if (keys.end <= keys.begin) return {.pairs = Pairs::none};
   if (q.numbered) {

@@ -14,7 +14,7 @@ constexpr float kSlack = 8;
 // What one block of queries has gathered.
 struct ForwardState {
   QueryBlock q;
-  float* o;                               // (Dv, width): Σ exp2(s - top) · v
+  float* o;                                  // (Dv, width): Σ exp2(s - top) · v
   float top[kMaxQueries], sum[kMaxQueries];  // reference maximum (kNone: no key yet) and Σ exp2(s - top)
 };
 
@@ -29,9 +29,13 @@ struct ForwardRoom {
 
 inline ForwardRoom take_forward_room(Scratch& scratch, const Sizes& sizes, bool dropout) {
   const int64_t wide = larger(sizes.key_width, sizes.value_width) + 4;
-  ForwardRoom room{take<float>(scratch, kBlockKeys * kMaxQueries), dropout ? take<float>(scratch, kBlockKeys * kMaxQueries) : nullptr,
-                   take<float>(scratch, kBlockKeys * sizes.key_width), take<float>(scratch, kBlockKeys * sizes.value_width),
-                   take<float>(scratch, kLanes * wide), take<float>(scratch, wide), take_score_room(scratch, false)};
+  ForwardRoom room{take<float>(scratch, kBlockKeys * kMaxQueries),
+                   dropout ? take<float>(scratch, kBlockKeys * kMaxQueries) : nullptr,
+                   take<float>(scratch, kBlockKeys * sizes.key_width),
+                   take<float>(scratch, kBlockKeys * sizes.value_width),
+                   take<float>(scratch, kLanes * wide),
+                   take<float>(scratch, wide),
+                   take_score_room(scratch, false)};
   memset(room.zeros, 0, static_cast<size_t>(wide) * 4);
   return room;
 }
@@ -62,7 +66,8 @@ HWY_INLINE void raise_top(ForwardState& state, int64_t value_width, const V (&bl
 
 // s becomes exp2(unit · s - top), times the dropout factor; the sums take it without dropout.
 template <int N>
-HWY_INLINE void exponentiate(ForwardState& state, int64_t count, float unit, const float* factors, float* HWY_RESTRICT s) {
+HWY_INLINE void exponentiate(ForwardState& state, int64_t count, float unit, const float* factors,
+                             float* HWY_RESTRICT s) {
   constexpr int64_t width = N * kLanes;
   V top[N], sum[N];
   for (int n = 0; n < N; ++n) {
@@ -96,10 +101,11 @@ inline void remember_kept(const float* s, int64_t count, float* kept) {
   }
 }
 
-// sums (width of v, lanes) += p · v pair by pair, so that a non-finite value reaches only the rows that keep its key: the same
-// order as add_stairs, so the same bits.
+// sums (width of v, lanes) += p · v pair by pair, so that a non-finite value reaches only the rows that keep its key:
+// the same order as add_stairs, so the same bits.
 template <int N>
-inline void add_values_carefully(float* sums, Rows v, int64_t count, int64_t value_width, const float* p, const float* kept) {
+inline void add_values_carefully(float* sums, Rows v, int64_t count, int64_t value_width, const float* p,
+                                 const float* kept) {
   constexpr int64_t width = N * kLanes;
   for (int64_t d = 0; d < value_width; ++d) {
     for (int n = 0; n < N; ++n) {
@@ -116,8 +122,8 @@ inline void add_values_carefully(float* sums, Rows v, int64_t count, int64_t val
 }
 
 template <int N>
-void forward_tile(const Scores& scores, const Sizes& sizes, ForwardState& state, KeyBlock& block, KeySpan keys, TileKind kind,
-                  const ForwardRoom& room) {
+void forward_tile(const Scores& scores, const Sizes& sizes, ForwardState& state, KeyBlock& block, KeySpan keys,
+                  TileKind kind, const ForwardRoom& room) {
   const int64_t count = keys.end - keys.begin;
   V top[N];
   for (int n = 0; n < N; ++n) top[n] = hn::Set(f32, kNone);
@@ -144,8 +150,8 @@ void forward_tile(const Scores& scores, const Sizes& sizes, ForwardState& state,
 }
 
 // One block of queries against the keys of one block.
-inline void forward_step(const Scores& scores, const Sizes& sizes, ForwardState& state, KeyBlock& block, KeySpan keys, TileKind kind,
-                         const ForwardRoom& room) {
+inline void forward_step(const Scores& scores, const Sizes& sizes, ForwardState& state, KeyBlock& block, KeySpan keys,
+                         TileKind kind, const ForwardRoom& room) {
   switch (state.q.vectors) {
     case 1: return forward_tile<1>(scores, sizes, state, block, keys, kind, room);
     case 2: return forward_tile<2>(scores, sizes, state, block, keys, kind, room);
@@ -175,7 +181,9 @@ inline RowEnd end_row(float top, float sum, const float* sink) {
 
 inline void store_lse(const View& lse, const Sequence& s, const QueryBlock& q, int lane, float value) {
   if (!lse) return;
-  static_cast<float*>(lse.data)[s.batch * lse.stride[0] + q.head * lse.stride[1] + (s.q_begin + q.first + lane) * lse.stride[2]] = value;
+  static_cast<float*>(
+      lse.data)[s.batch * lse.stride[0] + q.head * lse.stride[1] + (s.q_begin + q.first + lane) * lse.stride[2]] =
+      value;
 }
 
 // What the outputs of the rows in vector n are multiplied with; their lse is written where it is wanted.
@@ -197,8 +205,8 @@ inline V end_rows(const AttentionForwardArgs& a, const Sequence& s, const Forwar
 }
 
 // Divides by the sums and writes o and lse of the block's rows.
-inline void finish_queries(const AttentionForwardArgs& a, const Sequence& s, const ForwardState& state, int64_t value_width,
-                           const ForwardRoom& room) {
+inline void finish_queries(const AttentionForwardArgs& a, const Sequence& s, const ForwardState& state,
+                           int64_t value_width, const ForwardRoom& room) {
   const QueryBlock& q = state.q;
   for (int n = 0; n < q.vectors; ++n) {
     const RowWalk to = walk(a.o, s.batch, q.head, s.q_begin + q.first + n * kLanes);
@@ -213,9 +221,9 @@ inline void finish_queries(const AttentionForwardArgs& a, const Sequence& s, con
   }
 }
 
-// Rows of the next block: as many as the lanes hold, shared out evenly, for a block of one vector has its tiles wait for their
-// reads; but where documents end, a block ends too, or the one vector that holds both sides is a block of its own (Zen 4, 8
-// documents of 256: 1.31 times the plain cost of their pairs when blocks straddled).
+// Rows of the next block: as many as the lanes hold, shared out evenly, for a block of one vector has its tiles wait
+// for their reads; but where documents end, a block ends too, or the one vector that holds both sides is a block of its
+// own (Zen 4, 8 documents of 256: 1.31 times the plain cost of their pairs when blocks straddled).
 inline int64_t rows_of_block(const Scores& scores, int64_t number, int64_t first, int64_t left) {
   const int64_t most = smaller(kMaxQueries, left), blocks = (left + kMaxQueries - 1) / kMaxQueries;
   const View& d = scores.q_documents;
@@ -226,10 +234,11 @@ inline int64_t rows_of_block(const Scores& scores, int64_t number, int64_t first
   return same == most ? most : smaller(most, larger(kLanes, same / kLanes * kLanes));
 }
 
-// Rows [first, first + count) of a head as blocks of queries, kLanes rows or more each but for the last; returns how many
-// blocks.
-inline int64_t load_states(const AttentionForwardArgs& a, const Sizes& sizes, int64_t number, int64_t head, int64_t first, int64_t count,
-                           Scratch& scratch, const ForwardRoom& room, ForwardState* states) {
+// Rows [first, first + count) of a head as blocks of queries, kLanes rows or more each but for the last; returns how
+// many blocks.
+inline int64_t load_states(const AttentionForwardArgs& a, const Sizes& sizes, int64_t number, int64_t head,
+                           int64_t first, int64_t count, Scratch& scratch, const ForwardRoom& room,
+                           ForwardState* states) {
   const Sequence& s = a.sequences.data[number];
   ask_for_rows(a.q, s.batch, head, s.q_begin + first, count);
   int64_t blocks = 0;
@@ -263,8 +272,8 @@ inline KeySpan reachable(const ForwardState* states, int64_t blocks) {
 }
 
 // Streams the keys of `within` past the blocks of queries.
-inline void gather(const AttentionForwardArgs& a, const Sizes& sizes, ForwardState* states, int64_t blocks, KeySpan within,
-                   const ForwardRoom& room) {
+inline void gather(const AttentionForwardArgs& a, const Sizes& sizes, ForwardState* states, int64_t blocks,
+                   KeySpan within, const ForwardRoom& room) {
   const int64_t number = states[0].q.sequence, head = states[0].q.head / sizes.group;
   const Sequence& s = a.sequences.data[number];
   const RowSource k = key_source(a.kv, a.scores, s, number, head), v = value_source(a.kv, s, number, head);

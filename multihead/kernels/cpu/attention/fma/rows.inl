@@ -15,8 +15,8 @@ inline const char* address(const View& x, int64_t a, int64_t b, int64_t c) {
 }
 inline char* writable(const View& x, int64_t a, int64_t b, int64_t c) { return const_cast<char*>(address(x, a, b, c)); }
 
-// Rows of a head from one on: where it lies and how many bytes on the next one does. (To ask the type for its size row by row
-// was a tenth of a call on 32 rows.)
+// Rows of a head from one on: where it lies and how many bytes on the next one does. (To ask the type for its size row
+// by row was a tenth of a call on 32 rows.)
 struct RowWalk {
   char* first;
   int64_t step;
@@ -27,8 +27,8 @@ inline RowWalk walk(const View& x, int64_t batch, int64_t head, int64_t row) {
   return {writable(x, batch, head, row), x.stride[2] * size_of(x.dtype)};
 }
 
-// Asks for `bytes` from `at` on; kWrite: to write them. Into the second cache, where rows a multiple of 4 KiB apart do not
-// chase each other out. Always inlined: GCC 12 drops the call of a function that does nothing but prefetch.
+// Asks for `bytes` from `at` on; kWrite: to write them. Into the second cache, where rows a multiple of 4 KiB apart do
+// not chase each other out. Always inlined: GCC 12 drops the call of a function that does nothing but prefetch.
 template <bool kWrite = false>
 HWY_INLINE void ask_for(const void* at, int64_t bytes) {
   const char* line = static_cast<const char*>(at);
@@ -82,8 +82,8 @@ struct Rows {
 // Rows whose stride is a multiple of 4 KiB fall into one set of the L1 cache: read several times, they are copied.
 inline bool lies_as_read(const View& x) { return x.dtype == DType::f32 && x.stride[2] * 4 % 4096 != 0; }
 
-// Rows [first, first + count) of the keys or values of one key head, widened into `room` (count × width) unless they can
-// be read where they lie.
+// Rows [first, first + count) of the keys or values of one key head, widened into `room` (count × width) unless they
+// can be read where they lie.
 struct RowSource {
   View rows, scales, pages;
   int64_t sequence, batch, begin, head, width;
@@ -99,7 +99,8 @@ struct RowSource {
       at = j % page;
     }
     if (scales) {
-      *scale = static_cast<const float*>(scales.data)[entry * scales.stride[0] + head * scales.stride[1] + at * scales.stride[2]];
+      *scale = static_cast<const float*>(
+          scales.data)[entry * scales.stride[0] + head * scales.stride[1] + at * scales.stride[2]];
     }
     return address(rows, entry, head, at);
   }
@@ -117,8 +118,11 @@ struct RowSource {
   }
 };
 
-inline RowSource key_source(const KeyValues& kv, const Scores& scores, const Sequence& s, int64_t number, int64_t head) {
-  return {kv.k, kv.k_scale, kv.pages, number, s.batch, s.k_begin, head, kv.k.size[3], scores.similarity == Similarity::cosine};
+inline RowSource key_source(const KeyValues& kv, const Scores& scores, const Sequence& s, int64_t number,
+                            int64_t head) {
+  return {kv.k,   kv.k_scale,   kv.pages,
+          number, s.batch,      s.k_begin,
+          head,   kv.k.size[3], scores.similarity == Similarity::cosine};
 }
 inline RowSource value_source(const KeyValues& kv, const Sequence& s, int64_t number, int64_t head) {
   return {kv.v, kv.v_scale, kv.pages, number, s.batch, s.k_begin, head, kv.v.size[3], false};

@@ -1,7 +1,7 @@
 // Scores of a tile, in units of log 2: the product, then everything the options put between it and the softmax.
 
-// How many keys of a tile each vector of queries meets: under a causal mask the first ones meet fewer (Zen 4, 8 heads, T 128,
-// width 64: 1.19 times as fast as with all of them).
+// How many keys of a tile each vector of queries meets: under a causal mask the first ones meet fewer (Zen 4, 8 heads,
+// T 128, width 64: 1.19 times as fast as with all of them).
 template <int N>
 HWY_INLINE void meet_keys(const QueryBlock& q, KeySpan keys, TileKind kind, int64_t (&ends)[N]) {
   const int64_t count = keys.end - keys.begin;
@@ -11,8 +11,9 @@ HWY_INLINE void meet_keys(const QueryBlock& q, KeySpan keys, TileKind kind, int6
   }
 }
 
-// The rows of a bias lie far apart, where no prefetcher follows: they are asked for beside the product that gives them time to
-// come, some before each of its tiles (Zen 4, 1024 keys, width 64: 3 of 100 of a forward pass less than with all at once).
+// The rows of a bias lie far apart, where no prefetcher follows: they are asked for beside the product that gives them
+// time to come, some before each of its tiles (Zen 4, 1024 keys, width 64: 3 of 100 of a forward pass less than with
+// all at once).
 template <bool kWrite = false>
 struct BiasRows {
   const char* row = nullptr;
@@ -38,37 +39,41 @@ HWY_INLINE void ask_for_bias(const View& bias, const QueryBlock& q, KeySpan keys
   BiasRows<kWrite>(bias, q, keys).ask(kMaxQueries);
 }
 
-// s[(j - begin) · width + lane] = k · q (+ the euclidean squares) of the pairs that meet; `top` gathers the largest of each lane.
+// s[(j - begin) · width + lane] = k · q (+ the euclidean squares) of the pairs that meet; `top` gathers the largest of
+// each lane.
 template <int N>
-HWY_INLINE void product_scores(const QueryBlock& q, const KeyBlock& block, KeySpan keys, const int64_t (&ends)[N], int64_t key_width,
-                               bool euclidean, BiasRows<> bias, float* HWY_RESTRICT s, V (&top)[N]) {
+HWY_INLINE void product_scores(const QueryBlock& q, const KeyBlock& block, KeySpan keys, const int64_t (&ends)[N],
+                               int64_t key_width, bool euclidean, BiasRows<> bias, float* HWY_RESTRICT s, V (&top)[N]) {
   constexpr int64_t width = N * kLanes;
   const float* k = block.k.data + (keys.begin - block.first) * block.k.stride;
-  for_stairs(ends, [&]<int First>(int64_t begin, int64_t end) HWY_ATTR __attribute__((always_inline)) {
-    for_row_tiles(end - begin, [&]<int R>(int64_t at) HWY_ATTR __attribute__((always_inline)) {
-      const int64_t first = begin + at;
-      bias.ask(kAskedRows);
-      V acc[R][N];
+  for_stairs(
+      ends, [&]<int First>(int64_t begin, int64_t end) HWY_ATTR __attribute__((always_inline)) {
+        for_row_tiles(
+            end - begin, [&]<int R>(int64_t at) HWY_ATTR __attribute__((always_inline)) {
+              const int64_t first = begin + at;
+              bias.ask(kAskedRows);
+              V acc[R][N];
 #pragma GCC unroll 16
-      for (int r = 0; r < R; ++r)
+              for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
-        for (int n = First; n < N; ++n) acc[r][n] = hn::Zero(f32);
-      accumulate<First>(acc, k + first * block.k.stride, block.k.stride, 1, q.columns, width, key_width);
-      if (euclidean) {
-        for (int r = 0; r < R; ++r) {
-          const V of_key = hn::Set(f32, -block.offset[keys.begin - block.first + first + r]);
-          for (int n = First; n < N; ++n) acc[r][n] = hn::Add(hn::Add(acc[r][n], hn::LoadU(f32, q.offset + n * kLanes)), of_key);
-        }
-      }
+                for (int n = First; n < N; ++n) acc[r][n] = hn::Zero(f32);
+              accumulate<First>(acc, k + first * block.k.stride, block.k.stride, 1, q.columns, width, key_width);
+              if (euclidean) {
+                for (int r = 0; r < R; ++r) {
+                  const V of_key = hn::Set(f32, -block.offset[keys.begin - block.first + first + r]);
+                  for (int n = First; n < N; ++n)
+                    acc[r][n] = hn::Add(hn::Add(acc[r][n], hn::LoadU(f32, q.offset + n * kLanes)), of_key);
+                }
+              }
 #pragma GCC unroll 16
-      for (int r = 0; r < R; ++r)
+              for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
-        for (int n = First; n < N; ++n) {
-          top[n] = hn::Max(top[n], acc[r][n]);
-          hn::StoreU(acc[r][n], f32, s + (first + r) * width + n * kLanes);
-        }
-    });
-  });
+                for (int n = First; n < N; ++n) {
+                  top[n] = hn::Max(top[n], acc[r][n]);
+                  hn::StoreU(acc[r][n], f32, s + (first + r) * width + n * kLanes);
+                }
+            });
+      });
 }
 
 // The dense bias of a tile as (keys, width), natural units.
@@ -78,14 +83,17 @@ inline void load_bias(const View& bias, const QueryBlock& q, KeySpan keys, const
     const float* rows[kLanes];
     for (int r = 0; r < kLanes; ++r) {
       const int64_t lane = smaller(n * kLanes + r, q.count - 1);
-      const char* row = static_cast<const char*>(bias.data) +
-                        (q.sequence * bias.stride[0] + q.head * bias.stride[1] + (q.first + lane) * bias.stride[2] +
-                         keys.begin * bias.stride[3]) * bytes;
+      const char* row =
+          static_cast<const char*>(bias.data) + (q.sequence * bias.stride[0] + q.head * bias.stride[1] +
+                                                 (q.first + lane) * bias.stride[2] + keys.begin * bias.stride[3]) *
+                                                    bytes;
       float* to = room.rows + r * kBlockKeys;
       rows[r] = to;
       // Copied even where it is f32: rows a multiple of 4 KiB apart would chase each other out of the first cache.
-      if (bias.stride[3] == 1) widen_row(bias.dtype, row, count, 1.0f, to);
-      else for (int64_t j = 0; j < count; ++j) widen_row(bias.dtype, row + j * bias.stride[3] * bytes, 1, 1.0f, to + j);
+      if (bias.stride[3] == 1)
+        widen_row(bias.dtype, row, count, 1.0f, to);
+      else
+        for (int64_t j = 0; j < count; ++j) widen_row(bias.dtype, row + j * bias.stride[3] * bytes, 1, 1.0f, to + j);
     }
     rows_to_columns(rows, count, hn::Set(f32, 1.0f), room.bias + n * kLanes, q.width());
   }
@@ -97,16 +105,17 @@ HWY_INLINE V add_bias(V score, V bias) {
   return hn::IfThenElse(hn::Eq(bias, none), none, hn::MulAdd(bias, hn::Set(f32, kLog2E), score));
 }
 
-// Multiplies s by `unit`, then applies cap, biases and masks, in place; dropped pairs become -inf, whatever stands there: pairs
-// that do not meet have no product. `top` is gathered anew.
+// Multiplies s by `unit`, then applies cap, biases and masks, in place; dropped pairs become -inf, whatever stands
+// there: pairs that do not meet have no product. `top` is gathered anew.
 template <int N>
-HWY_INLINE void apply_scores(const Scores& scores, const QueryBlock& q, KeySpan keys, TileKind kind, const ScoreRoom& room,
-                             float* HWY_RESTRICT s, V (&top)[N], float unit = 1) {
+HWY_INLINE void apply_scores(const Scores& scores, const QueryBlock& q, KeySpan keys, TileKind kind,
+                             const ScoreRoom& room, float* HWY_RESTRICT s, V (&top)[N], float unit = 1) {
   constexpr int64_t width = N * kLanes;
   const hn::ScalableTag<uint32_t> u32;
   const V none = hn::Set(f32, kNone);
   const ScoreUnits units = units_of(scores, q.head);
-  const float* relative = scores.relative ? scores.relative + q.head * scores.relative_count - scores.relative_min : nullptr;
+  const float* relative =
+      scores.relative ? scores.relative + q.head * scores.relative_count - scores.relative_min : nullptr;
   const int32_t* documents = nullptr;
   int64_t document_step = 0;
   if (kind.documents) {
@@ -171,11 +180,11 @@ inline bool may_drop(const Scores& scores, TileKind kind) {
   return kind.pairs == Pairs::some || scores.relative || scores.bias;
 }
 
-// Scores of the tile, still to be multiplied by the number returned: the plain case leaves that to the exponential, where it
-// costs nothing and rounds once.
+// Scores of the tile, still to be multiplied by the number returned: the plain case leaves that to the exponential,
+// where it costs nothing and rounds once.
 template <int N>
-HWY_INLINE float tile_scores(const Scores& scores, const QueryBlock& q, const KeyBlock& block, KeySpan keys, TileKind kind,
-                             int64_t key_width, const ScoreRoom& room, float* s, V (&top)[N]) {
+HWY_INLINE float tile_scores(const Scores& scores, const QueryBlock& q, const KeyBlock& block, KeySpan keys,
+                             TileKind kind, int64_t key_width, const ScoreRoom& room, float* s, V (&top)[N]) {
   const bool euclidean = scores.similarity == Similarity::euclidean;
   const ScoreUnits units = units_of(scores, q.head);
   const float unit = euclidean ? -units.square : units.query;
@@ -187,7 +196,8 @@ HWY_INLINE float tile_scores(const Scores& scores, const QueryBlock& q, const Ke
   return 1;
 }
 
-inline void load_keys(const RowSource& source, const Scores& scores, int64_t first, int64_t count, float* room, KeyBlock& block) {
+inline void load_keys(const RowSource& source, const Scores& scores, int64_t first, int64_t count, float* room,
+                      KeyBlock& block) {
   block.first = first;
   block.count = count;
   block.finite = -1;

@@ -1,5 +1,6 @@
-// The backward pass on tiles, bf16: a task owns some keys of a key head and walks its queries, 128 at a time. Scores and dp are
-// multiplied turned (keys down, queries across) for 64 keys × 32 queries while vectors make p and ds of the item before.
+// The backward pass on tiles, bf16: a task owns some keys of a key head and walks its queries, 128 at a time. Scores
+// and dp are multiplied turned (keys down, queries across) for 64 keys × 32 queries while vectors make p and ds of the
+// item before.
 
 // Σ ds along both axes, for the squares of the euclidean similarity.
 inline void sum_item(TileGradBlock& block, const TileStep& item, const float* ds, float scale, float* column_sum) {
@@ -25,7 +26,7 @@ struct GradPipe {
   TileGradKeys& keys;
   TileGradSpan& span;
   TileGradRoom& room;
-  int64_t at = 0, next_block = 0;       // where find() goes on: keys of the task, block of the span
+  int64_t at = 0, next_block = 0;                   // where find() goes on: keys of the task, block of the span
   int8_t blocks[kItemKeys / 32][kSpanBlocks] = {};  // of each group of 32 keys: blocks with gradients in the half span
   int64_t block_count[kItemKeys / 32] = {};
   int8_t groups[kSpanBlocks][kSpanKeys / 32] = {};  // of each block: groups of 32 keys with gradients in the span
@@ -63,9 +64,11 @@ struct GradPipe {
     const uint32_t *k = keys.k + key_tile * across_k() * kTileFloats, *v = keys.v + key_tile * across_v() * kTileFloats;
     constexpr int64_t kLower = 32 * kTileQueries;
     multiply_lanes<0, KS>(tiles, k, block.state.words, across_k(), s, beat);
-    multiply_lanes<4 * KS, KS>(tiles, k + 2 * across_k() * kTileFloats, block.state.words, across_k(), s + kLower, beat);
+    multiply_lanes<4 * KS, KS>(tiles, k + 2 * across_k() * kTileFloats, block.state.words, across_k(), s + kLower,
+                               beat);
     multiply_lanes<8 * KS, VS>(tiles, v, block.d_o_words, across_v(), dp, beat);
-    multiply_lanes<8 * KS + 4 * VS, VS>(tiles, v + 2 * across_v() * kTileFloats, block.d_o_words, across_v(), dp + kLower, beat);
+    multiply_lanes<8 * KS + 4 * VS, VS>(tiles, v + 2 * across_v() * kTileFloats, block.d_o_words, across_v(),
+                                        dp + kLower, beat);
   }
 
   // Only keys that rows can reach. The others' scores become -inf, their dp is not read.
@@ -74,7 +77,8 @@ struct GradPipe {
     const Sizes& sizes = plan.t.sizes;
     for (int64_t group = item.step.first_group(); group < item.step.end_group(); ++group) {
       const int64_t key_tile = (item.step.first - keys.first) / 16 + 2 * group, out = group * 32 * kTileQueries;
-      const uint32_t *k = keys.k + key_tile * across_k() * kTileFloats, *v = keys.v + key_tile * across_v() * kTileFloats;
+      const uint32_t *k = keys.k + key_tile * across_k() * kTileFloats,
+                     *v = keys.v + key_tile * across_v() * kTileFloats;
       if constexpr (Tiles::kWholeSums) {
         sum_lanes(tiles, k, block.state.words, sizes.key_width, s + out);
         sum_lanes(tiles, v, block.d_o_words, sizes.value_width, dp + out);
@@ -88,15 +92,22 @@ struct GradPipe {
 
   // Products of `next`, if any, beside p and ds of `now`.
   template <bool kNext, bool kKeep, bool kDrop>
-  HWY_NOINLINE void step(const Item& next, float* s_next, float* dp_next, const Item& now, const float* s, const float* dp) {
+  HWY_NOINLINE void step(const Item& next, float* s_next, float* dp_next, const Item& now, const float* s,
+                         const float* dp) {
     const TileGradBlock& block = span.blocks[now.block];
     using Work = GradSlices<kKeep, kDrop>;
     Work slices{_mm512_set1_ps(now.step.factor),
                 {_mm512_load_ps(block.lse), _mm512_load_ps(block.lse + 16)},
                 {_mm512_load_ps(block.delta), _mm512_load_ps(block.delta + 16)},
                 {live_lanes(_mm512_load_ps(block.lse)), live_lanes(_mm512_load_ps(block.lse + 16))},
-                s, dp, p_left(now), ds_left(now), ds_right(now), room.ds,
-                room.kept, _mm512_set1_ps(dropout_scale(plan.base.a.scores.dropout_threshold))};
+                s,
+                dp,
+                p_left(now),
+                ds_left(now),
+                ds_right(now),
+                room.ds,
+                room.kept,
+                _mm512_set1_ps(dropout_scale(plan.base.a.scores.dropout_threshold))};
     int end = kItemSlices;
     if constexpr (Tiles::kWholeSums || !kNext) {
       if constexpr (kNext) multiply_alone(next, s_next, dp_next);
@@ -115,7 +126,9 @@ struct GradPipe {
   uint32_t* p_left(const Item& item) const { return room.p_left + item.block * kTileFloats; }
   uint32_t* ds_left(const Item& item) const { return room.ds_left + item.block * kTileFloats; }
   int64_t group(const Item& item) const { return (item.step.first - keys.first) % kSpanKeys / 32; }
-  uint32_t* ds_right(const Item& item) const { return room.ds_right + (group(item) * kSpanBlocks + item.block) * kSlotWords; }
+  uint32_t* ds_right(const Item& item) const {
+    return room.ds_right + (group(item) * kSpanBlocks + item.block) * kSlotWords;
+  }
 
   bool wants_biases() const { return plan.base.a.dbias || task.relative; }
   // The gradients of the biases take the item's ds.
@@ -123,10 +136,13 @@ struct GradPipe {
     const AttentionBackwardArgs& a = plan.base.a;
     const QueryBlock& q = span.blocks[now.block].state.q;
     const float* ds = room.ds + (now.step.keys.begin - now.step.first) * kTileQueries;
-    if (a.dbias && plan.base.writes_bias) write_bias_gradient(a.dbias, q, now.step.keys, ds);
-    else if (a.dbias) add_bias_gradient(a.dbias, q, now.step.keys, ds, scores.rows);
+    if (a.dbias && plan.base.writes_bias)
+      write_bias_gradient(a.dbias, q, now.step.keys, ds);
+    else if (a.dbias)
+      add_bias_gradient(a.dbias, q, now.step.keys, ds, scores.rows);
     if (task.relative)
-      add_relative_bias(q, now.step.keys, a.sequences.data[task.n].position, keys.first + keys.count - 1, ds, task.relative);
+      add_relative_bias(q, now.step.keys, a.sequences.data[task.n].position, keys.first + keys.count - 1, ds,
+                        task.relative);
   }
 
   // p and ds of `now` with every option.
@@ -143,7 +159,8 @@ struct GradPipe {
       for (int64_t n = 0; n < count; n += 16)
         _mm512_storeu_ps(ds + n, times(_mm512_loadu_ps(ds + n), _mm512_loadu_ps(scores.slope + n)));
     }
-    if (a.scores.similarity == Similarity::euclidean) sum_item(block, now.step, room.ds, a.scores.scale[q.head], keys.column_sum + offset);
+    if (a.scores.similarity == Similarity::euclidean)
+      sum_item(block, now.step, room.ds, a.scores.scale[q.head], keys.column_sum + offset);
     pack_item(block, now.step, room, keys.into_dq + offset, p_left(now), ds_left(now), ds_right(now));
   }
 
@@ -162,8 +179,12 @@ struct GradPipe {
     for (int64_t group = 0; group < kItemKeys / 32; ++group, offset += 32) {
       const int64_t at = group * 2 * kSpanBlocks * kTileFloats, count = block_count[group];
       if (count == 0) continue;
-      if (a.dv) add_key_gradients(tiles, room.p_left + at, span.d_o_pairs, across_v(), blocks[group], count, keys.dv + offset * 32 * across_v());
-      if (a.dk) add_key_gradients(tiles, room.ds_left + at, span.q_pairs, across_k(), blocks[group], count, keys.dk + offset * 32 * across_k());
+      if (a.dv)
+        add_key_gradients(tiles, room.p_left + at, span.d_o_pairs, across_v(), blocks[group], count,
+                          keys.dv + offset * 32 * across_v());
+      if (a.dk)
+        add_key_gradients(tiles, room.ds_left + at, span.q_pairs, across_k(), blocks[group], count,
+                          keys.dk + offset * 32 * across_k());
       block_count[group] = 0;
     }
   }
@@ -172,7 +193,8 @@ struct GradPipe {
     const uint32_t* turned = keys.turned + offset * 16 * across_k();
     for (int64_t b = 0; b < span.count; ++b) {
       if (group_count[b] > 0 && wants_dq(plan.base.a))
-        add_query_gradients(tiles, turned, room.ds_right, b, plan.t.sizes.key_width, groups[b], group_count[b], span.blocks[b].state.o);
+        add_query_gradients(tiles, turned, room.ds_right, b, plan.t.sizes.key_width, groups[b], group_count[b],
+                            span.blocks[b].state.o);
       group_count[b] = 0;
     }
   }
@@ -194,12 +216,17 @@ struct GradPipe {
         if (has_next) multiply_alone(next, s_next, dp_next);
       } else {
         const auto run_step = [&]<bool kKeep, bool kDrop>() {
-          if (has_next) step<true, kKeep, kDrop>(next, s_next, dp_next, now, s, dp);
-          else step<false, kKeep, kDrop>(next, s_next, dp_next, now, s, dp);
+          if (has_next)
+            step<true, kKeep, kDrop>(next, s_next, dp_next, now, s, dp);
+          else
+            step<false, kKeep, kDrop>(next, s_next, dp_next, now, s, dp);
         };
-        if (room.kept) run_step.template operator()<true, true>();
-        else if (wants_biases()) run_step.template operator()<true, false>();
-        else run_step.template operator()<false, false>();
+        if (room.kept)
+          run_step.template operator()<true, true>();
+        else if (wants_biases())
+          run_step.template operator()<true, false>();
+        else
+          run_step.template operator()<false, false>();
         add_biases(now, room.scores[parity]);
       }
       if (block.unclean) add_unclean(now, s);

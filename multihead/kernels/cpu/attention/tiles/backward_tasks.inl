@@ -11,14 +11,15 @@ inline void rows_of_tiles(const float* even, const float* odd, float* rows, int6
 }
 
 // Rows of dk or dv, narrowed, out of tiles[key / 16][column / 32][even, odd].
-inline void write_tile_rows(const float* tiles, int64_t across, int64_t count, int64_t width, float by, const View& to, const Sequence& s,
-                            int64_t head, int64_t first) {
+inline void write_tile_rows(const float* tiles, int64_t across, int64_t count, int64_t width, float by, const View& to,
+                            const Sequence& s, int64_t head, int64_t first) {
   const __m512 factor = _mm512_set1_ps(by);
   for (int64_t j = 0; j < count; ++j) {
     uint16_t* row = reinterpret_cast<uint16_t*>(writable(to, s.batch, head, s.k_begin + first + j));
     for (int64_t unit = 0; unit < across; ++unit) {
       const float* even = tiles + (j / 16 * across + unit) * 2 * kTileFloats + j % 16 * 16;
-      const __m512i words = round_pairs(_mm512_mul_ps(_mm512_load_ps(even), factor), _mm512_mul_ps(_mm512_load_ps(even + kTileFloats), factor));
+      const __m512i words = round_pairs(_mm512_mul_ps(_mm512_load_ps(even), factor),
+                                        _mm512_mul_ps(_mm512_load_ps(even + kTileFloats), factor));
       const __mmask32 mask = static_cast<__mmask32>((uint64_t{1} << smaller(32, width - 32 * unit)) - 1);
       _mm512_mask_storeu_epi16(row + 32 * unit, mask, words);
     }
@@ -26,7 +27,8 @@ inline void write_tile_rows(const float* tiles, int64_t across, int64_t count, i
 }
 
 // dk through a similarity other than dot.
-inline void write_similarity_keys(const TileGradPlan& plan, const TileGradKeys& keys, const Sequence& s, int64_t key_head, Scratch& scratch) {
+inline void write_similarity_keys(const TileGradPlan& plan, const TileGradKeys& keys, const Sequence& s,
+                                  int64_t key_head, Scratch& scratch) {
   const AttentionBackwardArgs& a = plan.base.a;
   const int64_t width = plan.t.sizes.key_width, stride = 32 * plan.t.across_k;
   float *rows = take<float>(scratch, 16 * stride), *x = take<float>(scratch, stride);
@@ -46,7 +48,8 @@ inline void write_similarity_keys(const TileGradPlan& plan, const TileGradKeys& 
 }
 
 // dq of a block through a similarity other than dot.
-inline void write_similarity_queries(const TileGradPlan& plan, const QueryBlock& q, const float* sums, const float* row_sum, float* room) {
+inline void write_similarity_queries(const TileGradPlan& plan, const QueryBlock& q, const float* sums,
+                                     const float* row_sum, float* room) {
   const AttentionBackwardArgs& a = plan.base.a;
   const Sequence& s = a.sequences.data[q.sequence];
   const int64_t width = plan.t.sizes.key_width, stride = 32 * plan.t.across_k;
@@ -64,7 +67,8 @@ inline void write_similarity_queries(const TileGradPlan& plan, const QueryBlock&
       const int64_t i = q.first + 16 * half + r;
       float* row = room + r * stride;
       widen_row(DType::bf16, address(a.q, s.batch, q.head, s.q_begin + i), width, 1, x);
-      const float along = finish_row(a.scores.similarity, a.scores.scale[q.head], row_sum[16 * half + r], x, width, row);
+      const float along =
+          finish_row(a.scores.similarity, a.scores.scale[q.head], row_sum[16 * half + r], x, width, row);
       if (plan.base.projection) plan.base.projection[plan.base.row(q.sequence, q.head) + i] = along;
       if (a.dq) narrow_row(DType::bf16, row, width, writable(a.dq, s.batch, q.head, s.q_begin + i));
     }
@@ -72,7 +76,8 @@ inline void write_similarity_queries(const TileGradPlan& plan, const QueryBlock&
 }
 
 // dq of a block out of tiles[column / 32][even, odd][query / 16], whose rows are columns.
-inline void write_tile_dq(const TileGradPlan& plan, const QueryBlock& q, const float* sums, const float* row_sum, float* room) {
+inline void write_tile_dq(const TileGradPlan& plan, const QueryBlock& q, const float* sums, const float* row_sum,
+                          float* room) {
   const AttentionBackwardArgs& a = plan.base.a;
   if (a.scores.similarity != Similarity::dot) return write_similarity_queries(plan, q, sums, row_sum, room);
   alignas(64) float by[kTileQueries];
@@ -81,7 +86,8 @@ inline void write_tile_dq(const TileGradPlan& plan, const QueryBlock& q, const f
 }
 
 // Adds this task's part of dq of a span after those of smaller keys; the last one writes it out.
-inline bool pass_tile_dq(const TileGradPlan& plan, const BackwardTask& task, const TileGradSpan& span, PartRange parts, float* room) {
+inline bool pass_tile_dq(const TileGradPlan& plan, const BackwardTask& task, const TileGradSpan& span, PartRange parts,
+                         float* room) {
   const int64_t number = plan.span(task.n, span.blocks[0].state.q.head) + span.number, size = plan.dq_floats();
   float *sum = plan.dq + number * plan.span_floats(), *row_sum = sum + size;
   if (!plan.dq_turns.wait(number, static_cast<int32_t>(task.part - parts.begin))) return false;
@@ -102,24 +108,30 @@ inline bool pass_tile_dq(const TileGradPlan& plan, const BackwardTask& task, con
     }
   if (last)
     for (int64_t b = 0; b < span.count; ++b)
-      write_tile_dq(plan, span.blocks[b].state.q, total + b * 4 * plan.t.across_k * kTileFloats, row_sum + b * kTileQueries, room);
+      write_tile_dq(plan, span.blocks[b].state.q, total + b * 4 * plan.t.across_k * kTileFloats,
+                    row_sum + b * kTileQueries, room);
   plan.dq_turns.pass(number);
   return true;
 }
 
 template <class Tiles>
-void run_grad_pipe(Tiles& tiles, const TileGradPlan& plan, BackwardTask& task, TileGradKeys& keys, TileGradSpan& span, TileGradRoom& room) {
-  if constexpr (Tiles::kWholeSums) GradPipe<Tiles, 0, 0>{tiles, plan, task, keys, span, room}.run();
-  else if (plan.t.across_k == 2 && plan.t.across_v == 2) GradPipe<Tiles, 2, 2>{tiles, plan, task, keys, span, room}.run();
-  else if (plan.t.across_k == 4 && plan.t.across_v == 4) GradPipe<Tiles, 4, 4>{tiles, plan, task, keys, span, room}.run();
-  else GradPipe<Tiles, 0, 0>{tiles, plan, task, keys, span, room}.run();
+void run_grad_pipe(Tiles& tiles, const TileGradPlan& plan, BackwardTask& task, TileGradKeys& keys, TileGradSpan& span,
+                   TileGradRoom& room) {
+  if constexpr (Tiles::kWholeSums)
+    GradPipe<Tiles, 0, 0>{tiles, plan, task, keys, span, room}.run();
+  else if (plan.t.across_k == 2 && plan.t.across_v == 2)
+    GradPipe<Tiles, 2, 2>{tiles, plan, task, keys, span, room}.run();
+  else if (plan.t.across_k == 4 && plan.t.across_v == 4)
+    GradPipe<Tiles, 4, 4>{tiles, plan, task, keys, span, room}.run();
+  else
+    GradPipe<Tiles, 0, 0>{tiles, plan, task, keys, span, room}.run();
 }
 
 // The queries of one head, from the end: under a causal mask every task starts where all of them have work, and the
 // one that adds to dq before it is ahead.
 template <class Tiles>
-bool walk_tile_head(Tiles& tiles, const TileGradPlan& plan, BackwardTask& task, int64_t head, TileGradKeys& keys, TileGradSpan& span,
-                    TileGradRoom& room, float* rows_room) {
+bool walk_tile_head(Tiles& tiles, const TileGradPlan& plan, BackwardTask& task, int64_t head, TileGradKeys& keys,
+                    TileGradSpan& span, TileGradRoom& room, float* rows_room) {
   const int64_t q_len = plan.base.a.sequences.data[task.n].q_len, distances = q_len + keys.count - 1;
   if (task.relative) memset(task.relative, 0, static_cast<size_t>(larger(distances, 0) + kMaxQueries) * 4);
   for (int64_t number = plan.spans(task.n) - 1; number >= 0; --number) {
@@ -155,7 +167,8 @@ void backward_tile_task(const TileGradPlan& plan, int64_t n, int64_t key_head, i
     for (int64_t h = 0; h < sizes.group; ++h)
       if (!walk_tile_head(tiles, plan, task, key_head * sizes.group + h, keys, span, room, rows_room)) return;
   }
-  if (a.dv) write_tile_rows(keys.dv, plan.t.across_v, keys.count, sizes.value_width, 1.0f, a.dv, s, key_head, keys.first);
+  if (a.dv)
+    write_tile_rows(keys.dv, plan.t.across_v, keys.count, sizes.value_width, 1.0f, a.dv, s, key_head, keys.first);
   if (a.dk && a.scores.similarity == Similarity::dot) {
     const float by = plan.fast ? a.scores.scale[key_head * sizes.group] : 1.0f;
     write_tile_rows(keys.dk, plan.t.across_k, keys.count, sizes.key_width, by, a.dk, s, key_head, keys.first);
@@ -178,9 +191,26 @@ inline bool plain_gradients(const AttentionBackwardArgs& a, const Sizes& sizes) 
 inline TileGradPlan plan_tile_backward(const AttentionBackwardArgs& a, Scratch& scratch) {
   const TileSizes t = tile_sizes(sizes_of(a.q, a.kv));
   const int64_t count = a.sequences.count;
-  TileGradPlan plan{{a, t.sizes, tile_backward_keys(t), tile_backward_keys(t), a.dbias && covers_bias(a), take<int64_t>(scratch, count + 1),
-                     take<int64_t>(scratch, count + 1), nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, {}, {}},
-                    t, plain_gradients(a, t.sizes), take<int64_t>(scratch, count + 1), nullptr, {}};
+  TileGradPlan plan{{a,
+                     t.sizes,
+                     tile_backward_keys(t),
+                     tile_backward_keys(t),
+                     a.dbias && covers_bias(a),
+                     take<int64_t>(scratch, count + 1),
+                     take<int64_t>(scratch, count + 1),
+                     nullptr,
+                     nullptr,
+                     nullptr,
+                     nullptr,
+                     nullptr,
+                     nullptr,
+                     {},
+                     {}},
+                    t,
+                    plain_gradients(a, t.sizes),
+                    take<int64_t>(scratch, count + 1),
+                    nullptr,
+                    {}};
   BackwardPlan& base = plan.base;
   base.tasks_at[0] = base.rows_at[0] = plan.spans_at[0] = 0;
   for (int64_t n = 0; n < count; ++n) {
@@ -188,7 +218,8 @@ inline TileGradPlan plan_tile_backward(const AttentionBackwardArgs& a, Scratch& 
     base.rows_at[n + 1] = base.rows_at[n] + a.sequences.data[n].q_len;
     plan.spans_at[n + 1] = plan.spans_at[n] + plan.spans(n);
   }
-  const int64_t rows = base.rows_at[count] * t.sizes.heads, spans = plan.spans_at[count] * t.sizes.heads, tasks = base.tasks_at[count];
+  const int64_t rows = base.rows_at[count] * t.sizes.heads, spans = plan.spans_at[count] * t.sizes.heads,
+                tasks = base.tasks_at[count];
   base.delta = take<float>(scratch, rows);
   base.lse = take<float>(scratch, rows);
   base.lse_rest = take<float>(scratch, rows);
@@ -205,6 +236,7 @@ template <class Tiles>
 void attention_backward_tiles(const AttentionBackwardArgs& a) {
   Scratch scratch;
   const TileGradPlan plan = plan_tile_backward(a, scratch);
-  run_backward(plan.base, [&](int64_t n, int64_t head) { row_deltas(plan.base, n, head); },
-               [&](int64_t n, int64_t key_head, int64_t part) { backward_tile_task<Tiles>(plan, n, key_head, part); });
+  run_backward(
+      plan.base, [&](int64_t n, int64_t head) { row_deltas(plan.base, n, head); },
+      [&](int64_t n, int64_t key_head, int64_t part) { backward_tile_task<Tiles>(plan, n, key_head, part); });
 }

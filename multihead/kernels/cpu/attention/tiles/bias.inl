@@ -1,11 +1,13 @@
-// The dense bias on tiles: 16 queries × 16 keys at a time, turned in registers between rows in memory and scores of 32 queries
-// side by side.
+// The dense bias on tiles: 16 queries × 16 keys at a time, turned in registers between rows in memory and scores of 32
+// queries side by side.
 
 // Lanes of 16 keys of which `count` are left.
 HWY_INLINE __mmask16 lanes_of(int64_t count) { return static_cast<__mmask16>(count >= 16 ? 0xffff : (1 << count) - 1); }
 
 HWY_INLINE __m512 widen_lanes(const float* at, __mmask16 lanes) { return _mm512_maskz_loadu_ps(lanes, at); }
-HWY_INLINE __m512 widen_lanes(const f16* at, __mmask16 lanes) { return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(lanes, at)); }
+HWY_INLINE __m512 widen_lanes(const f16* at, __mmask16 lanes) {
+  return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(lanes, at));
+}
 
 // s · unit + bias; a bias of -inf drops the pair whatever its score is: such lanes of a masked sum keep the bias.
 HWY_INLINE void add_bias_at(float* s, __m512 unit, __m512 bias) {
@@ -58,11 +60,13 @@ HWY_INLINE void add_bias_rows(const bf16* const (&rows)[16], int64_t keys, __m51
 
 template <class T>
 void bias_step_of(const View& bias, const QueryBlock& q, const TileStep& step, float unit, float* s) {
-  const T* base = static_cast<const T*>(bias.data) + q.sequence * bias.stride[0] + q.head * bias.stride[1] + q.first * bias.stride[2] + step.keys.begin;
+  const T* base = static_cast<const T*>(bias.data) + q.sequence * bias.stride[0] + q.head * bias.stride[1] +
+                  q.first * bias.stride[2] + step.keys.begin;
   for (int lane = 0; lane < kTileQueries; lane += 16) {
     const T* rows[16];
     for (int r = 0; r < 16; ++r) rows[r] = base + smaller(lane + r, q.count - 1) * bias.stride[2];
-    add_bias_rows(rows, step.keys.end - step.keys.begin, _mm512_set1_ps(unit), s + (step.keys.begin - step.first) * kTileQueries + lane);
+    add_bias_rows(rows, step.keys.end - step.keys.begin, _mm512_set1_ps(unit),
+                  s + (step.keys.begin - step.first) * kTileQueries + lane);
   }
 }
 
@@ -80,7 +84,8 @@ inline void bias_step(const View& bias, const QueryBlock& q, const TileStep& ste
                   _mm512_loadu_ps(step.room->bias + (j - step.keys.begin) * kTileQueries + lane));
 }
 
-// Adds ds, 16 keys × 16 queries, to 16 rows, fewer of either where the tile ends. kWrite: to 0 instead, whatever the rows hold.
+// Adds ds, 16 keys × 16 queries, to 16 rows, fewer of either where the tile ends. kWrite: to 0 instead, whatever the
+// rows hold.
 template <bool kWrite>
 HWY_INLINE void add_square(const float* ds, int64_t keys, int64_t queries, float* rows, int64_t stride) {
   const __mmask16 lanes = lanes_of(keys);
@@ -103,17 +108,22 @@ HWY_INLINE void add_square(const float* ds, int64_t keys, int64_t queries, float
 
 template <bool kWrite>
 HWY_INLINE void add_squares(const View& dbias, const QueryBlock& q, KeySpan keys, const float* ds) {
-  float* base = static_cast<float*>(dbias.data) + q.sequence * dbias.stride[0] + q.head * dbias.stride[1] + q.first * dbias.stride[2];
+  float* base = static_cast<float*>(dbias.data) + q.sequence * dbias.stride[0] + q.head * dbias.stride[1] +
+                q.first * dbias.stride[2];
   for (int lane = 0; lane < q.count; lane += 16)
     for (int64_t j = keys.begin; j < keys.end; j += 16)
-      add_square<kWrite>(ds + (j - keys.begin) * kTileQueries + lane, keys.end - j, q.count - lane, base + lane * dbias.stride[2] + j,
-                         dbias.stride[2]);
+      add_square<kWrite>(ds + (j - keys.begin) * kTileQueries + lane, keys.end - j, q.count - lane,
+                         base + lane * dbias.stride[2] + j, dbias.stride[2]);
 }
 
 // As add_dense_bias; ds (keys, 32).
 inline void add_bias_gradient(const View& dbias, const QueryBlock& q, KeySpan keys, const float* ds, float* rows_room) {
-  if (dbias.stride[2] == 0 || dbias.stride[3] != 1) add_dense_bias(dbias, q, keys, ds, rows_room);
-  else add_squares<false>(dbias, q, keys, ds);
+  if (dbias.stride[2] == 0 || dbias.stride[3] != 1)
+    add_dense_bias(dbias, q, keys, ds, rows_room);
+  else
+    add_squares<false>(dbias, q, keys, ds);
 }
 
-inline void write_bias_gradient(const View& dbias, const QueryBlock& q, KeySpan keys, const float* ds) { add_squares<true>(dbias, q, keys, ds); }
+inline void write_bias_gradient(const View& dbias, const QueryBlock& q, KeySpan keys, const float* ds) {
+  add_squares<true>(dbias, q, keys, ds);
+}

@@ -9,7 +9,8 @@ HWY_INLINE void wide_words(__m512i a, uint32_t by, __m512i& high, __m512i& low) 
 }
 
 // As dropout.inl has it: words[e / 2] holds the 16 bits of key 8 · octet + e, the low half for even e.
-HWY_INLINE void tile_dropout_words(uint64_t seed, int64_t b, int64_t h, __m512i row, int64_t octet, __m512i (&words)[4]) {
+HWY_INLINE void tile_dropout_words(uint64_t seed, int64_t b, int64_t h, __m512i row, int64_t octet,
+                                   __m512i (&words)[4]) {
   __m512i c0 = _mm512_set1_epi32(static_cast<int>(b)), c1 = _mm512_set1_epi32(static_cast<int>(h)), c2 = row,
           c3 = _mm512_set1_epi32(static_cast<int>(octet));
   uint32_t k0 = static_cast<uint32_t>(seed), k1 = static_cast<uint32_t>(seed >> 32);
@@ -30,7 +31,8 @@ HWY_INLINE void tile_dropout_words(uint64_t seed, int64_t b, int64_t h, __m512i 
 
 // kept[2 · key + half]: which of 16 queries keep their weight of a key that rows of the step can reach.
 inline void keep_weights(const Scores& scores, const QueryBlock& q, const TileStep& step, uint16_t* kept) {
-  const __m512i threshold = _mm512_set1_epi32(static_cast<int>(scores.dropout_threshold)), low = _mm512_set1_epi32(0xffff);
+  const __m512i threshold = _mm512_set1_epi32(static_cast<int>(scores.dropout_threshold)),
+                low = _mm512_set1_epi32(0xffff);
   const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
   for (int64_t key = 32 * step.first_group(); key < 32 * step.end_group(); key += 8) {
     for (int half = 0; half < 2; ++half) {

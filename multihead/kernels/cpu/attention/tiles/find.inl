@@ -1,13 +1,15 @@
 // Which steps of keys a block of queries takes on tiles: those that keep a pair.
 
-// Fetches the masks of the keys after `first` for the next blocks to come: 32 rows are more streams than hardware follows.
+// Fetches the masks of the keys after `first` for the next blocks to come: 32 rows are more streams than hardware
+// follows.
 inline void prefetch_masks(const Scores& scores, const QueryBlock& q, int64_t first, int64_t end) {
   const int64_t ahead = first + 3 * kBlockKeys;
   if (ahead >= end) return;
   for (int m = 0; m < scores.dense_count; ++m) {
     const View& w = scores.dense[m].where;
     if (w.stride[3] != 1) continue;
-    const char* at = static_cast<const char*>(w.data) + q.sequence * w.stride[0] + q.head * w.stride[1] + q.first * w.stride[2] + ahead;
+    const char* at = static_cast<const char*>(w.data) + q.sequence * w.stride[0] + q.head * w.stride[1] +
+                     q.first * w.stride[2] + ahead;
     for (int r = 0; r < q.count; ++r) _mm_prefetch(at + r * w.stride[2], _MM_HINT_T0);
   }
 }
@@ -15,7 +17,8 @@ inline void prefetch_masks(const Scores& scores, const QueryBlock& q, int64_t fi
 // As classify, a vector of 64 keys at a time where one dense mask lies with its keys side by side (4 × as fast).
 inline TileKind classify_step(const Scores& scores, const QueryBlock& q, KeySpan keys, const ScoreRoom& room) {
   const DenseMask& mask = scores.dense[0];
-  if (scores.dense_count != 1 || mask.where.stride[3] != 1 || keys.end - keys.begin != 64) return classify(scores, q, keys, room);
+  if (scores.dense_count != 1 || mask.where.stride[3] != 1 || keys.end - keys.begin != 64)
+    return classify(scores, q, keys, room);
   TileKind kind;
   kind.banded = q.low_max > keys.begin || q.high_min < keys.end - 1;
   if (q.numbered) {
@@ -24,7 +27,8 @@ inline TileKind classify_step(const Scores& scores, const QueryBlock& q, KeySpan
     kind.documents = by == Pairs::some;
   }
   const View& w = mask.where;
-  const uint8_t* row = static_cast<const uint8_t*>(w.data) + q.sequence * w.stride[0] + q.head * w.stride[1] + q.first * w.stride[2] + keys.begin;
+  const uint8_t* row = static_cast<const uint8_t*>(w.data) + q.sequence * w.stride[0] + q.head * w.stride[1] +
+                       q.first * w.stride[2] + keys.begin;
   const uint64_t flip = mask.keep ? 0 : ~uint64_t{0};
   uint64_t any = 0, every = ~uint64_t{0};
   for (int r = 0; r < kTileQueries; ++r) {
@@ -41,8 +45,8 @@ inline TileKind classify_step(const Scores& scores, const QueryBlock& q, KeySpan
   return kind;
 }
 
-// Finds steps of kStep keys that keep a pair, in ascending order up to `end`. Masks are read 64 keys at a time, into two rooms
-// in turn: the step before may still need its own.
+// Finds steps of kStep keys that keep a pair, in ascending order up to `end`. Masks are read 64 keys at a time, into
+// two rooms in turn: the step before may still need its own.
 template <int64_t kStep>
 struct StepFinder {
   const Scores& scores;

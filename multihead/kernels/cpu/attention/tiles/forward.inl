@@ -1,8 +1,8 @@
-// The fused forward pass on tiles, bf16: scores turned (keys down, 32 queries across), so that a row's maximum and sum are
-// lanes of a vector, keys are read as they lie and weights come out as the pairs that the second product wants.
+// The fused forward pass on tiles, bf16: scores turned (keys down, 32 queries across), so that a row's maximum and sum
+// are lanes of a vector, keys are read as they lie and weights come out as the pairs that the second product wants.
 
-// Rows of one task: they share each chunk of keys while their words and outputs stay in L2. Four times as many where a task
-// packs all the keys itself.
+// Rows of one task: they share each chunk of keys while their words and outputs stay in L2. Four times as many where a
+// task packs all the keys itself.
 inline int64_t tile_rows_per_task(const TileSizes& t) {
   return larger(32, smaller(256, 131072 / (64 * t.across_k + 128 * t.across_v) / 32 * 32));
 }
@@ -18,18 +18,22 @@ struct TileTasks {
   int64_t begin, end, rows;
   int64_t* starts;
 
-  int64_t per_query_head(int64_t head) const { return (sequences[head / sizes.sizes.key_heads].q_len + rows - 1) / rows; }
+  int64_t per_query_head(int64_t head) const {
+    return (sequences[head / sizes.sizes.key_heads].q_len + rows - 1) / rows;
+  }
 
   TileTask place(int64_t task) const {
     const int64_t number = last_start(starts, end - begin, task), at = task - starts[number], of_all = begin + number;
-    const int64_t per = per_query_head(of_all), n = of_all / sizes.sizes.key_heads, key_head = of_all % sizes.sizes.key_heads;
+    const int64_t per = per_query_head(of_all), n = of_all / sizes.sizes.key_heads,
+                  key_head = of_all % sizes.sizes.key_heads;
     // Rows from the end: under a causal mask the long ones start first.
     const int64_t first = (per - 1 - at % per) * rows;
     return {n, key_head, key_head * sizes.sizes.group + at / per, first, smaller(rows, sequences[n].q_len - first)};
   }
 };
 
-// Chunks shared by the tasks of a wave of heads: chunk c of head h stands at packed + places[h], state at states + counts[h].
+// Chunks shared by the tasks of a wave of heads: chunk c of head h stands at packed + places[h], state at states +
+// counts[h].
 struct SharedKeys {
   char* packed = nullptr;  // null: every task packs for itself
   int64_t begin = 0;
@@ -37,13 +41,14 @@ struct SharedKeys {
   uint32_t* states = nullptr;
 };
 
-inline PackedKeys chunk_of(const AttentionForwardArgs& a, const TileSizes& t, const SharedKeys& shared, const TileTask& task, int64_t chunk,
-                           bool in_place, char* own) {
+inline PackedKeys chunk_of(const AttentionForwardArgs& a, const TileSizes& t, const SharedKeys& shared,
+                           const TileTask& task, int64_t chunk, bool in_place, char* own) {
   const Sequence& s = a.sequences.data[task.sequence];
   const int64_t first = chunk * t.chunk, count = smaller(t.chunk, s.k_len - first);
   const int64_t head = task.sequence * t.sizes.key_heads + task.key_head - shared.begin;
   char* room = shared.packed ? shared.packed + shared.places[head] + chunk * packed_bytes(t, t.chunk) : own;
-  const PackedKeys keys = lay_out(t, first, tile_rows(a.kv.k, s.batch, task.key_head, s.k_begin + first, count), in_place, room);
+  const PackedKeys keys =
+      lay_out(t, first, tile_rows(a.kv.k, s.batch, task.key_head, s.k_begin + first, count), in_place, room);
   uint32_t* state = shared.packed ? shared.states + shared.counts[head] + chunk : nullptr;
   if (state && !claim(state)) return keys;
   pack_keys(a.kv, a.scores.similarity, t, s, task.key_head, keys);
@@ -59,8 +64,10 @@ inline void load_tile_queries(const View& x, const Scores& scores, const Sequenc
   for (int r = 0; r < kTileQueries; ++r) block.factor[r] = units.query, q.offset[r] = 0;
   for (int r = 0; scores.similarity != Similarity::dot && r < kTileQueries; ++r) {
     const float square = square_of(rows, r);
-    if (scores.similarity == Similarity::cosine) block.factor[r] *= inverse_norm(square);
-    else q.offset[r] = units.square * square;
+    if (scores.similarity == Similarity::cosine)
+      block.factor[r] *= inverse_norm(square);
+    else
+      q.offset[r] = units.square * square;
   }
   limit_rows(scores, s, q);
   load_documents(scores, q);
@@ -75,8 +82,8 @@ struct TileBlocks {
 
 // Streams a chunk of keys past every block.
 template <class Tiles, int KS, int VS, int NC>
-void forward_tile_chunk(const AttentionForwardArgs& a, const TileSizes& t, Tiles& tiles, TileRoom& room, const PackedKeys& chunk,
-                        const TileBlocks& blocks) {
+void forward_tile_chunk(const AttentionForwardArgs& a, const TileSizes& t, Tiles& tiles, TileRoom& room,
+                        const PackedKeys& chunk, const TileBlocks& blocks) {
   using Pipe = ForwardPipe<Tiles, KS, VS, NC>;
   constexpr int64_t kStep = Pipe::kStepKeys;
   StepFinder<kStep> finder{a.scores, room.scores};
@@ -86,7 +93,8 @@ void forward_tile_chunk(const AttentionForwardArgs& a, const TileSizes& t, Tiles
     while (n < 0 || !finder.find(step)) {
       if (++n == blocks.count) return false;
       const QueryBlock& q = blocks.states[n].q;
-      finder.start(q, larger(chunk.first, q.low_min / kStep * kStep), smaller(chunk.first + chunk.count, q.high_max + 1));
+      finder.start(q, larger(chunk.first, q.low_min / kStep * kStep),
+                   smaller(chunk.first + chunk.count, q.high_max + 1));
       choose = chunk.first <= q.low_min;
     }
     step.state = blocks.states + n;
@@ -112,7 +120,8 @@ void forward_tile_chunk(const AttentionForwardArgs& a, const TileSizes& t, Tiles
 }
 
 template <class Tiles>
-using ForwardTileChunk = void (*)(const AttentionForwardArgs&, const TileSizes&, Tiles&, TileRoom&, const PackedKeys&, const TileBlocks&);
+using ForwardTileChunk = void (*)(const AttentionForwardArgs&, const TileSizes&, Tiles&, TileRoom&, const PackedKeys&,
+                                  const TileBlocks&);
 
 // Widths of whole tiles up to 128 have code of their own; of up to 32 keys only one group is taken.
 template <class Tiles>
@@ -159,7 +168,8 @@ inline void begin_tile_queries(const AttentionForwardArgs& a, const TileTask& ro
 }
 
 template <class Tiles>
-void forward_tile_task(const AttentionForwardArgs& a, const TileSizes& t, const SharedKeys& shared, const TileTask& task, Tiles& tiles) {
+void forward_tile_task(const AttentionForwardArgs& a, const TileSizes& t, const SharedKeys& shared,
+                       const TileTask& task, Tiles& tiles) {
   const Sequence& s = a.sequences.data[task.sequence];
   Scratch scratch;
   TileRoom room = take<TileArrays>(scratch, 1)->room();
@@ -188,8 +198,8 @@ void forward_tile_task(const AttentionForwardArgs& a, const TileSizes& t, const 
   for (int64_t n = 0; n < blocks; ++n) finish_tile_queries(a, t, s, states[n]);
 }
 
-// Short heads go several to a task where there are many: to open the tiles and to hand out a task take a tenth of the time of a
-// head of 32 rows.
+// Short heads go several to a task where there are many: to open the tiles and to hand out a task take a tenth of the
+// time of a head of 32 rows.
 inline int64_t heads_at_once(int64_t tasks, int64_t most_pairs) {
   return larger(1, smaller(tasks / 32, smaller(8, 8192 / larger(1, most_pairs))));
 }

@@ -1,31 +1,32 @@
-// The backward pass on tiles, one item: 64 keys against 32 queries. From products to weights and their gradients, and the tile
-// products around them.
+// The backward pass on tiles, one item: 64 keys against 32 queries. From products to weights and their gradients, and
+// the tile products around them.
 
 constexpr int64_t kItemKeys = 64;
-constexpr int64_t kSpanKeys = 128;     // keys whose ds meet in one product for dq: four steps of 32
-constexpr int64_t kSpanBlocks = 4;     // blocks of 32 queries whose p and ds meet in one product for dk and dv: four steps of 32
+constexpr int64_t kSpanKeys = 128;  // keys whose ds meet in one product for dq: four steps of 32
+constexpr int64_t kSpanBlocks =
+    4;  // blocks of 32 queries whose p and ds meet in one product for dk and dv: four steps of 32
 constexpr int64_t kSpanQueries = kSpanBlocks * kTileQueries;
 constexpr int kItemSlices = kItemKeys / 2;
 
 // 32 queries of a head with what their gradient needs.
 struct TileGradBlock {
-  TileQueryBlock state;      // words, factor; o is this task's part of dq: tiles[column / 32][even, odd][query / 16]
-  uint32_t* d_o_words;       // right operand, tiles[column / 32][query / 16]
-  bool unclean;              // d_o has non-finite elements
+  TileQueryBlock state;  // words, factor; o is this task's part of dq: tiles[column / 32][even, odd][query / 16]
+  uint32_t* d_o_words;   // right operand, tiles[column / 32][query / 16]
+  bool unclean;          // d_o has non-finite elements
   alignas(64) float lse[kTileQueries];  // in units of log 2; +inf for lanes past the end and rows without keys: p = 0
   alignas(64) float delta[kTileQueries];
-  alignas(64) float row_sum[kTileQueries];   // euclidean: Σ_j ds
-  alignas(64) float into_dk[kTileQueries];   // what multiplies ds · q in dk, unless the same for the whole task
+  alignas(64) float row_sum[kTileQueries];  // euclidean: Σ_j ds
+  alignas(64) float into_dk[kTileQueries];  // what multiplies ds · q in dk, unless the same for the whole task
 };
 
 struct TileGradRoom {
-  float *s[2], *dp[2];       // (kItemKeys, 32)
-  float* ds;                 // likewise, for the biases
-  float* p;                  // likewise, for options that need more than the fast path
-  uint16_t* kept;            // dropout: (kItemKeys, 2) masks of queries that keep their weight, or null
-  uint32_t* p_left;          // left operand, tiles[key / 16][block] of a half span
+  float *s[2], *dp[2];  // (kItemKeys, 32)
+  float* ds;            // likewise, for the biases
+  float* p;             // likewise, for options that need more than the fast path
+  uint16_t* kept;       // dropout: (kItemKeys, 2) masks of queries that keep their weight, or null
+  uint32_t* p_left;     // left operand, tiles[key / 16][block] of a half span
   uint32_t* ds_left;
-  uint32_t* ds_right;        // right operand, tiles[key / 32][block][query / 16] of a span
+  uint32_t* ds_right;  // right operand, tiles[key / 32][block][query / 16] of a span
   ScoreRoom scores[2];
 };
 
@@ -41,18 +42,22 @@ HWY_INLINE __m512i upper_halves(__m512 first, __m512 second) {
 }
 
 // Where block `block` of a span puts the words of key `key` of an item, as a row of a left operand.
-HWY_INLINE int64_t left_row(int64_t key, int64_t block) { return (key / 16 * kSpanBlocks + block) * kTileFloats + key % 16 * 16; }
+HWY_INLINE int64_t left_row(int64_t key, int64_t block) {
+  return (key / 16 * kSpanBlocks + block) * kTileFloats + key % 16 * 16;
+}
 
 // A dropped pair, or one of a row without keys, has neither weight nor gradient, whatever lse, delta and dp are there.
 HWY_INLINE __mmask16 live_lanes(__m512 lse) { return _mm512_cmp_ps_mask(lse, _mm512_set1_ps(-kNone), _CMP_NEQ_UQ); }
-HWY_INLINE __mmask16 kept_pairs(__mmask16 live, __m512 score) { return _mm512_mask_cmp_ps_mask(live, score, _mm512_set1_ps(kNone), _CMP_NEQ_UQ); }
+HWY_INLINE __mmask16 kept_pairs(__mmask16 live, __m512 score) {
+  return _mm512_mask_cmp_ps_mask(live, score, _mm512_set1_ps(kNone), _CMP_NEQ_UQ);
+}
 // x · by; 0 stays 0, whatever the factor of a dropped pair is.
 HWY_INLINE __m512 times(__m512 x, __m512 by) {
   return _mm512_maskz_mul_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NEQ_UQ), x, by);
 }
 
-// p and ds of an item in slices of two keys, straight from scores to operands. kKeep: ds is kept as f32 too, for the biases;
-// kDrop: through dropout.
+// p and ds of an item in slices of two keys, straight from scores to operands. kKeep: ds is kept as f32 too, for the
+// biases; kDrop: through dropout.
 template <bool kKeep, bool kDrop>
 struct GradSlices {
   __m512 factor, lse[2], delta[2];
@@ -61,7 +66,7 @@ struct GradSlices {
   uint32_t *p_left, *ds_left, *ds_right;  // of this item's block
   float* kept_ds;
   const uint16_t* kept_weights;
-  __m512 scale;                           // of those
+  __m512 scale;  // of those
   int done = 0;
 
   HWY_INLINE void slice(int n) {
@@ -104,8 +109,8 @@ struct GradSlices {
 };
 
 // p and ds of an item as f32: dropout, then the gradients of the biases, then the slope of the cap.
-inline void weigh_item(const Scores& scores, const TileGradBlock& block, const TileStep& item, const float* s, const float* dp,
-                       const TileGradRoom& room) {
+inline void weigh_item(const Scores& scores, const TileGradBlock& block, const TileStep& item, const float* s,
+                       const float* dp, const TileGradRoom& room) {
   const __m512 factor = _mm512_set1_ps(item.factor), scale = _mm512_set1_ps(dropout_scale(scores.dropout_threshold));
   for (int64_t at = item.first_group() * 32 * kTileQueries; at < item.end_group() * 32 * kTileQueries; at += 16) {
     const int64_t lane = at % kTileQueries;
@@ -120,15 +125,16 @@ inline void weigh_item(const Scores& scores, const TileGradBlock& block, const T
 }
 
 // room.p and room.ds as operands; into_dq[key]: what multiplies ds · k in dq.
-inline void pack_item(const TileGradBlock& block, const TileStep& item, const TileGradRoom& room, const float* into_dq, uint32_t* p_left,
-                      uint32_t* ds_left, uint32_t* ds_right) {
+inline void pack_item(const TileGradBlock& block, const TileStep& item, const TileGradRoom& room, const float* into_dq,
+                      uint32_t* p_left, uint32_t* ds_left, uint32_t* ds_right) {
   const int64_t begin = 32 * item.first_group(), end = 32 * item.end_group();
   for (int64_t key = begin; key < end; ++key) {
     const float *p = room.p + key * kTileQueries, *ds = room.ds + key * kTileQueries;
     const __m512 low = times(_mm512_load_ps(ds), _mm512_load_ps(block.into_dk));
     const __m512 high = times(_mm512_load_ps(ds + 16), _mm512_load_ps(block.into_dk + 16));
     const int64_t row = left_row(key, 0);
-    _mm512_store_si512(p_left + row, upper_halves(round_up_half(_mm512_load_ps(p)), round_up_half(_mm512_load_ps(p + 16))));
+    _mm512_store_si512(p_left + row,
+                       upper_halves(round_up_half(_mm512_load_ps(p)), round_up_half(_mm512_load_ps(p + 16))));
     _mm512_store_si512(ds_left + row, upper_halves(round_up_half(low), round_up_half(high)));
   }
   for (int64_t key = begin; key < end; key += 2) {
@@ -142,9 +148,11 @@ inline void pack_item(const TileGradBlock& block, const TileStep& item, const Ti
   }
 }
 
-// 32 rows of a left operand times 32 lanes, `parts` times 32 deep: out (32, 32). kParts: 0 where only known at run time.
+// 32 rows of a left operand times 32 lanes, `parts` times 32 deep: out (32, 32). kParts: 0 where only known at run
+// time.
 template <int N, int kParts, bool kFirst, class Tiles, class Beat>
-HWY_INLINE void multiply_lanes_part(Tiles& tiles, const uint32_t* left, const uint32_t* right, int64_t parts, Beat& beat) {
+HWY_INLINE void multiply_lanes_part(Tiles& tiles, const uint32_t* left, const uint32_t* right, int64_t parts,
+                                    Beat& beat) {
   tiles.template stream<4>(left);
   tiles.template load<6>(right);
   if constexpr (kFirst) tiles.template zero<0>();
@@ -163,10 +171,12 @@ HWY_INLINE void multiply_lanes_part(Tiles& tiles, const uint32_t* left, const ui
   beat.template after<N + 3>();
 }
 template <int N, int kParts, class Tiles, class Beat>
-HWY_INLINE void multiply_lanes(Tiles& tiles, const uint32_t* left, const uint32_t* right, int64_t parts, float* out, Beat& beat) {
+HWY_INLINE void multiply_lanes(Tiles& tiles, const uint32_t* left, const uint32_t* right, int64_t parts, float* out,
+                               Beat& beat) {
   static_assert(kParts == 0 || kParts == 2 || kParts == 4);
   multiply_lanes_part<N, kParts, true>(tiles, left, right, parts, beat);
-  if constexpr (kParts >= 2) multiply_lanes_part<N + 4, kParts, false>(tiles, left + kTileFloats, right + kSlotWords, parts, beat);
+  if constexpr (kParts >= 2)
+    multiply_lanes_part<N + 4, kParts, false>(tiles, left + kTileFloats, right + kSlotWords, parts, beat);
   if constexpr (kParts >= 4) {
     multiply_lanes_part<N + 8, kParts, false>(tiles, left + 2 * kTileFloats, right + 2 * kSlotWords, parts, beat);
     multiply_lanes_part<N + 12, kParts, false>(tiles, left + 3 * kTileFloats, right + 3 * kSlotWords, parts, beat);
@@ -209,37 +219,42 @@ HWY_INLINE void add_tiles(Tiles& tiles, const TileBlock& sums, int64_t steps, St
   }
 }
 
-// dk or dv of 32 keys += left (p or ds of the blocks in `blocks`) · pairs of q or d_o rows. sums: tiles[key / 16][column / 32][even, odd];
-// pairs: tiles[block][column / 32][even, odd].
+// dk or dv of 32 keys += left (p or ds of the blocks in `blocks`) · pairs of q or d_o rows. sums: tiles[key /
+// 16][column / 32][even, odd]; pairs: tiles[block][column / 32][even, odd].
 template <class Tiles>
-HWY_NOINLINE void add_key_gradients(Tiles& tiles, const uint32_t* left, const uint32_t* pairs, int64_t across, const int8_t* blocks,
-                                    int64_t count, float* sums) {
+HWY_NOINLINE void add_key_gradients(Tiles& tiles, const uint32_t* left, const uint32_t* pairs, int64_t across,
+                                    const int8_t* blocks, int64_t count, float* sums) {
   for (int64_t unit = 0; unit < across; ++unit) {
-    add_tiles(tiles, {sums + unit * 2 * kTileFloats, 16, kTileFloats, across * 2 * kTileFloats}, count,
-              [&](int64_t n, const uint32_t*& upper, const uint32_t*& lower, const uint32_t*& right) HWY_ATTR __attribute__((always_inline)) {
-      upper = left + blocks[n] * kTileFloats;
-      lower = upper + kSpanBlocks * kTileFloats;
-      right = pairs + (blocks[n] * across + unit) * 2 * kTileFloats;
-    });
+    add_tiles(
+        tiles, {sums + unit * 2 * kTileFloats, 16, kTileFloats, across * 2 * kTileFloats}, count,
+        [&](int64_t n, const uint32_t*& upper, const uint32_t*& lower, const uint32_t*& right) HWY_ATTR
+        __attribute__((always_inline)) {
+          upper = left + blocks[n] * kTileFloats;
+          lower = upper + kSpanBlocks * kTileFloats;
+          right = pairs + (blocks[n] * across + unit) * 2 * kTileFloats;
+        });
   }
 }
 
 // dq of a block += turned keys · ds over the groups of 32 keys in `groups`.
 template <class Tiles>
-HWY_NOINLINE void add_query_gradients(Tiles& tiles, const uint32_t* turned, const uint32_t* ds_right, int64_t block, int64_t width,
-                                      const int8_t* groups, int64_t count, float* dq) {
+HWY_NOINLINE void add_query_gradients(Tiles& tiles, const uint32_t* turned, const uint32_t* ds_right, int64_t block,
+                                      int64_t width, const int8_t* groups, int64_t count, float* dq) {
   const int64_t across = tiles_across(width);
   for (int64_t unit = 0; unit < across; ++unit) {
-    add_tiles(tiles, {dq + unit * 4 * kTileFloats, 16, kTileFloats, 2 * kTileFloats, rows_of_unit(width, unit)}, count,
-              [&](int64_t n, const uint32_t*& upper, const uint32_t*& lower, const uint32_t*& right) HWY_ATTR __attribute__((always_inline)) {
-      upper = turned + (groups[n] * across + unit) * 2 * kTileFloats;
-      lower = upper + kTileFloats;
-      right = ds_right + (groups[n] * kSpanBlocks + block) * kSlotWords;
-    });
+    add_tiles(
+        tiles, {dq + unit * 4 * kTileFloats, 16, kTileFloats, 2 * kTileFloats, rows_of_unit(width, unit)}, count,
+        [&](int64_t n, const uint32_t*& upper, const uint32_t*& lower, const uint32_t*& right) HWY_ATTR
+        __attribute__((always_inline)) {
+          upper = turned + (groups[n] * across + unit) * 2 * kTileFloats;
+          lower = upper + kTileFloats;
+          right = ds_right + (groups[n] * kSpanBlocks + block) * kSlotWords;
+        });
   }
 }
 
-// Adds the non-finite elements of d_o, zeros in its pairs, to dv of the keys that their rows keep. sums: of the item's 64 keys.
+// Adds the non-finite elements of d_o, zeros in its pairs, to dv of the keys that their rows keep. sums: of the item's
+// 64 keys.
 inline void add_non_finite_d_o(const TileRows& d_o, const TileStep& item, const float* s, int64_t across, float* sums) {
   for (int64_t r = 0; r < d_o.count && r < kTileQueries; ++r) {
     for (int64_t d = 0; d < d_o.width; ++d) {

@@ -17,7 +17,8 @@ inline TileSizes tile_sizes(const Sizes& sizes) {
   return t;
 }
 
-// A left operand of 32 rows: where its first tile is, and how many bytes on the next row, the tile beside and the one below are.
+// A left operand of 32 rows: where its first tile is, and how many bytes on the next row, the tile beside and the one
+// below are.
 struct KeyTiles {
   const char* at;
   int64_t row, beside, below;
@@ -26,24 +27,28 @@ struct KeyTiles {
 // Groups of 32 keys; there is an even number of them (one, where a sequence has no more), padded with zeros.
 struct PackedKeys {
   int64_t first, count;
-  uint32_t* k;         // left operand, tiles[key / 16][column / 32]
-  uint32_t* v;         // left operand, turned: per group tiles[column / 32][even, odd]
-  float* of_key;       // what the similarity takes of each key; not for dot
-  uint8_t* unclean;    // per group: v has non-finite elements, which are zeros here
-  TileRows rows;       // the keys where they lie
-  int64_t in_place;    // of these the first are read there, and not packed
+  uint32_t* k;       // left operand, tiles[key / 16][column / 32]
+  uint32_t* v;       // left operand, turned: per group tiles[column / 32][even, odd]
+  float* of_key;     // what the similarity takes of each key; not for dot
+  uint8_t* unclean;  // per group: v has non-finite elements, which are zeros here
+  TileRows rows;     // the keys where they lie
+  int64_t in_place;  // of these the first are read there, and not packed
 
   KeyTiles keys(const TileSizes& t, int64_t key) const {
     const int64_t at = key - first;
-    if (at < in_place) return {reinterpret_cast<const char*>(rows.at + at * rows.stride), 2 * rows.stride, kTileRow, 32 * rows.stride};
-    return {reinterpret_cast<const char*>(k + at / 16 * t.across_k * kTileFloats), kTileRow, kTileBytes, t.across_k * kTileBytes};
+    if (at < in_place)
+      return {reinterpret_cast<const char*>(rows.at + at * rows.stride), 2 * rows.stride, kTileRow, 32 * rows.stride};
+    return {reinterpret_cast<const char*>(k + at / 16 * t.across_k * kTileFloats), kTileRow, kTileBytes,
+            t.across_k * kTileBytes};
   }
   bool any_unclean() const {
     uint8_t any = 0;
     for (int64_t g = 0; g < (count + 31) / 32; ++g) any |= unclean[g];
     return any != 0;
   }
-  const uint32_t* values(const TileSizes& t, int64_t key) const { return v + (key - first) / 32 * 2 * t.across_v * kTileFloats; }
+  const uint32_t* values(const TileSizes& t, int64_t key) const {
+    return v + (key - first) / 32 * 2 * t.across_v * kTileFloats;
+  }
 };
 
 inline int64_t padded_keys(int64_t count) { return round_up(count, 64); }
@@ -57,10 +62,11 @@ inline TileRows tile_rows(const View& x, int64_t batch, int64_t head, int64_t fi
   return {reinterpret_cast<const uint16_t*>(address(x, batch, head, first)), x.stride[2], count, x.size[3]};
 }
 
-// How many of the keys tiles can load from where they lie, 32 at a time: whole lines near each other (rows that are 4 KiB apart
-// fall into one set of the first cache), without columns that would need zeros.
+// How many of the keys tiles can load from where they lie, 32 at a time: whole lines near each other (rows that are 4
+// KiB apart fall into one set of the first cache), without columns that would need zeros.
 inline int64_t keys_in_place(const TileRows& k) {
-  const bool lines = reinterpret_cast<uintptr_t>(k.at) % kTileRow == 0 && 2 * k.stride % kTileRow == 0 && k.width % 32 == 0;
+  const bool lines =
+      reinterpret_cast<uintptr_t>(k.at) % kTileRow == 0 && 2 * k.stride % kTileRow == 0 && k.width % 32 == 0;
   return lines && k.stride > 0 && 2 * k.stride <= 512 ? k.count / 32 * 32 : 0;
 }
 
@@ -69,8 +75,14 @@ inline PackedKeys lay_out(const TileSizes& t, int64_t first, const TileRows& row
   const int64_t keys = padded_keys(rows.count);
   char* v = room + keys * 64 * t.across_k;
   char* of_key = v + keys * 64 * t.across_v;
-  return {first, rows.count, reinterpret_cast<uint32_t*>(room), reinterpret_cast<uint32_t*>(v), reinterpret_cast<float*>(of_key),
-          reinterpret_cast<uint8_t*>(of_key + keys * 4), rows, in_place ? keys_in_place(rows) : 0};
+  return {first,
+          rows.count,
+          reinterpret_cast<uint32_t*>(room),
+          reinterpret_cast<uint32_t*>(v),
+          reinterpret_cast<float*>(of_key),
+          reinterpret_cast<uint8_t*>(of_key + keys * 4),
+          rows,
+          in_place ? keys_in_place(rows) : 0};
 }
 
 inline float square_of(const TileRows& rows, int64_t row) {
@@ -107,8 +119,10 @@ inline bool claim(uint32_t* state) {
   uint32_t free = 0;
   if (__atomic_compare_exchange_n(state, &free, 1u, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) return true;
   for (int64_t spins = 0; __atomic_load_n(state, __ATOMIC_ACQUIRE) != 2; ++spins) {
-    if (spins < 2000) _mm_pause();
-    else sched_yield();
+    if (spins < 2000)
+      _mm_pause();
+    else
+      sched_yield();
   }
   return false;
 }

@@ -1,5 +1,5 @@
-// The forward pass on tiles that also gives the mean of the weights over heads. A task has 32 rows and walks all heads: it keeps
-// the exponentials of one head at a time, and makes weights of them once the head's sums are known.
+// The forward pass on tiles that also gives the mean of the weights over heads. A task has 32 rows and walks all heads:
+// it keeps the exponentials of one head at a time, and makes weights of them once the head's sums are known.
 
 // sums (keys, 32) += p · 2^(the reference of its time - the last one) / the row's sum.
 inline void add_kept_weights(const Scores& scores, const TileQueryBlock& state, const KeptWeights& kept, float* sums) {
@@ -52,7 +52,8 @@ void mean_tile_rows(const AttentionMeanArgs& m, const TileSizes& t, const Shared
   write_mean(m, rows, kTileQueries, sums);
 }
 
-// The sequences [begin, end) whose packed keys fit together, those of all their heads; one that does not fit stands alone.
+// The sequences [begin, end) whose packed keys fit together, those of all their heads; one that does not fit stands
+// alone.
 inline int64_t mean_wave_end(const AttentionForwardArgs& a, const TileSizes& t, int64_t begin) {
   int64_t bytes = 0, end = begin;
   while (end < a.sequences.count) {
@@ -78,11 +79,13 @@ void attention_mean_tiles(const AttentionMeanArgs& m) {
       places[n + 1] = places[n] + packed_head_bytes(t, s);
       counts[n + 1] = counts[n] + (s.k_len + t.chunk - 1) / t.chunk;
     }
-    const SharedKeys shared{take<char>(scratch, places[heads]), begin * t.sizes.key_heads, places, counts, take<uint32_t>(scratch, counts[heads])};
+    const SharedKeys shared{take<char>(scratch, places[heads]), begin * t.sizes.key_heads, places, counts,
+                            take<uint32_t>(scratch, counts[heads])};
     memset(shared.states, 0, static_cast<size_t>(counts[heads]) * 4);
     parallel_for((end - begin) * blocks, [&](int64_t task) {
       // Rows from the end: under a causal mask the long ones start first.
-      const int64_t n = begin + task / blocks, first = (blocks - 1 - task % blocks) * kTileQueries, last = smaller(first + kTileQueries, Tq);
+      const int64_t n = begin + task / blocks, first = (blocks - 1 - task % blocks) * kTileQueries,
+                    last = smaller(first + kTileQueries, Tq);
       clear_mean(m, n, first, last);
       const int64_t count = smaller(last, a.sequences.data[n].q_len) - first;
       if (count > 0) mean_tile_rows<Tiles>(m, t, shared, {n, first, count});

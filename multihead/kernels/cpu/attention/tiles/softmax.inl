@@ -6,27 +6,29 @@ constexpr int64_t kSlotWords = 2 * kTileFloats;    // weights of 32 keys: two ti
 constexpr int64_t kSlots = 4;                      // of a block of weights
 constexpr int64_t kMostStepKeys = 64;
 
-// A reference no score is below, for lanes that have kept no key yet: exp2(s - this) overflows and makes them choose one.
+// A reference no score is below, for lanes that have kept no key yet: exp2(s - this) overflows and makes them choose
+// one.
 constexpr float kLowest = -3.402823466e38f;
 // A sum past this makes its lane raise the reference: far from overflow, also times values up to 2^100.
 constexpr float kLargestSum = 65536.0f;
 
-// 2^f on [0, 1) to degree 5, exact at 0, relative error 8.2e-8. bf16 weights would do with degree 3, but the sum makes lse,
-// and lse is f32: where scores are exact, it shows.
+// 2^f on [0, 1) to degree 5, exact at 0, relative error 8.2e-8. bf16 weights would do with degree 3, but the sum makes
+// lse, and lse is f32: where scores are exact, it shows.
 constexpr float kShortExp2[] = {1.0f, 0.69315130f, 0.24016444f, 0.055799913f, 0.0090170307f, 0.0018671300f};
-// Weights carry this factor, the mean of what truncation to bf16 takes away (2^-8 · (1 - 1/2) / ln 2 over mantissas spread
-// logarithmically): truncated ones are then without bias, and cost one instruction less each than rounded ones.
+// Weights carry this factor, the mean of what truncation to bf16 takes away (2^-8 · (1 - 1/2) / ln 2 over mantissas
+// spread logarithmically): truncated ones are then without bias, and cost one instruction less each than rounded ones.
 constexpr float kMeanCut = 1.0028178f;
 
-// 2^t · by of N vectors, all at the same place of the polynomial at a time: one after the other their sums would wait for themselves,
-// and fill the scheduler.
+// 2^t · by of N vectors, all at the same place of the polynomial at a time: one after the other their sums would wait
+// for themselves, and fill the scheduler.
 template <int N>
 HWY_INLINE void short_exp2(__m512 (&t)[N], float by) {
   __m512 f[N], p[N];
 #pragma GCC unroll 8
   for (int i = 0; i < N; ++i) f[i] = _mm512_reduce_ps(t[i], 1 | 8);
 #pragma GCC unroll 8
-  for (int i = 0; i < N; ++i) p[i] = _mm512_fmadd_ps(_mm512_set1_ps(kShortExp2[5] * by), f[i], _mm512_set1_ps(kShortExp2[4] * by));
+  for (int i = 0; i < N; ++i)
+    p[i] = _mm512_fmadd_ps(_mm512_set1_ps(kShortExp2[5] * by), f[i], _mm512_set1_ps(kShortExp2[4] * by));
 #pragma GCC unroll 4
   for (int n = 3; n >= 0; --n)
 #pragma GCC unroll 8
@@ -55,10 +57,10 @@ class FlushSubnormals {
 // One block of queries, and what it has gathered.
 struct TileQueryBlock {
   QueryBlock q;
-  uint32_t* words;                  // right operand, tiles[column / 32][query / 16]
-  float* o;                         // tiles[column / 32][even, odd][query / 16] of Σ weights · v, columns as rows
-  bool fresh;                       // nothing has been added to o yet, and it holds no zeros either
-  float factor[kTileQueries];       // of each query: turns a product into units of log 2 (before a cap: over cap)
+  uint32_t* words;                      // right operand, tiles[column / 32][query / 16]
+  float* o;                             // tiles[column / 32][even, odd][query / 16] of Σ weights · v, columns as rows
+  bool fresh;                           // nothing has been added to o yet, and it holds no zeros either
+  float factor[kTileQueries];           // of each query: turns a product into units of log 2 (before a cap: over cap)
   alignas(64) float top[kTileQueries];  // reference of each query, in units of log 2
   alignas(64) float sum[kTileQueries];  // Σ kMeanCut · exp2(s - top), before truncation
 };
@@ -66,16 +68,16 @@ struct TileQueryBlock {
 // A step of keys on its way through the pipeline.
 struct TileStep {
   int64_t first;
-  KeySpan keys;        // of those, the ones that rows can reach
+  KeySpan keys;  // of those, the ones that rows can reach
   TileKind kind;
   int64_t classified;  // the key that bit 0 of the dense masks stands for
   const ScoreRoom* room;
-  float factor;        // turns what stands in s into units of log 2
-  KeyTiles k[2];       // of the groups of 32 keys
+  float factor;   // turns what stands in s into units of log 2
+  KeyTiles k[2];  // of the groups of 32 keys
   const uint32_t* v;
-  bool unclean;        // v has non-finite elements
+  bool unclean;  // v has non-finite elements
   TileQueryBlock* state;
-  bool choose;         // the first step of its queries: it gives them their reference
+  bool choose;  // the first step of its queries: it gives them their reference
 
   // Groups of 32 keys of the step that rows can reach.
   int64_t first_group() const { return (keys.begin - first) / 32; }
@@ -91,8 +93,14 @@ struct Slices {
   int done = 0;
 
   HWY_INLINE Slices(const TileQueryBlock& state, float by, const float* scores, uint32_t* weights, float* exponentials)
-      : top0(_mm512_load_ps(state.top)), top1(_mm512_load_ps(state.top + 16)), sum0(_mm512_load_ps(state.sum)),
-        sum1(_mm512_load_ps(state.sum + 16)), factor(_mm512_set1_ps(by)), s(scores), p(weights), kept(exponentials) {}
+      : top0(_mm512_load_ps(state.top)),
+        top1(_mm512_load_ps(state.top + 16)),
+        sum0(_mm512_load_ps(state.sum)),
+        sum1(_mm512_load_ps(state.sum + 16)),
+        factor(_mm512_set1_ps(by)),
+        s(scores),
+        p(weights),
+        kept(exponentials) {}
 
   HWY_INLINE void slice(int n) {
     const float* at = s + n * 2 * kTileQueries;
@@ -123,12 +131,14 @@ struct Slices {
 // 32 rows of a left operand times 32 lanes, `width` deep: out (32, 32), on tiles that keep whole sums.
 template <class Tiles>
 HWY_NOINLINE void sum_lanes(Tiles& tiles, const uint32_t* left, const uint32_t* right, int64_t width, float* out) {
-  tiles.template sum<false>({out, kTileQueries, 16, 16 * kTileQueries}, (width + 1) / 2,
-                            [&](int64_t n, const uint32_t*& upper, const uint32_t*& lower, const uint32_t*& b) HWY_ATTR __attribute__((always_inline)) {
-    upper = left + n * kTileFloats;
-    lower = upper + tiles_across(width) * kTileFloats;
-    b = right + n * kSlotWords;
-  });
+  tiles.template sum<false>(
+      {out, kTileQueries, 16, 16 * kTileQueries}, (width + 1) / 2,
+      [&](int64_t n, const uint32_t*& upper, const uint32_t*& lower, const uint32_t*& b) HWY_ATTR
+      __attribute__((always_inline)) {
+        upper = left + n * kTileFloats;
+        lower = upper + tiles_across(width) * kTileFloats;
+        b = right + n * kSlotWords;
+      });
 }
 
 // Slices [kFrom, kTo) of a vector work, unrolled.
@@ -182,7 +192,8 @@ HWY_INLINE __m512 step_top(const float* s, int64_t step_keys, float factor) {
   for (int64_t r = 0; r < step_keys; r += 4)
 #pragma GCC unroll 4
     for (int n = 0; n < 4; ++n) top[n] = _mm512_max_ps(top[n], _mm512_load_ps(s + (r + n) * kTileQueries));
-  return _mm512_mul_ps(_mm512_max_ps(_mm512_max_ps(top[0], top[1]), _mm512_max_ps(top[2], top[3])), _mm512_set1_ps(factor));
+  return _mm512_mul_ps(_mm512_max_ps(_mm512_max_ps(top[0], top[1]), _mm512_max_ps(top[2], top[3])),
+                       _mm512_set1_ps(factor));
 }
 
 HWY_INLINE void shrink_words(uint32_t* words, __m512 by) {
@@ -192,10 +203,11 @@ HWY_INLINE void shrink_words(uint32_t* words, __m512 by) {
   _mm512_store_si512(words, truncate_pairs(low, high));
 }
 
-// Raises the reference of 16 lanes so that the step's scores, and the sum so far, come near 1. Lanes that have gathered something
-// move by whole powers of two, so that what is gathered (o, and `slots` of weights on their way) shrinks exactly.
-inline void raise_half(TileQueryBlock& state, int half, __mmask16 lanes, __m512 highest, int64_t across_v, uint32_t* weights,
-                       int64_t slots) {
+// Raises the reference of 16 lanes so that the step's scores, and the sum so far, come near 1. Lanes that have gathered
+// something move by whole powers of two, so that what is gathered (o, and `slots` of weights on their way) shrinks
+// exactly.
+inline void raise_half(TileQueryBlock& state, int half, __mmask16 lanes, __m512 highest, int64_t across_v,
+                       uint32_t* weights, int64_t slots) {
   const __m512 top = _mm512_load_ps(state.top + 16 * half), sum = _mm512_load_ps(state.sum + 16 * half);
   const __mmask16 fresh = lanes & _mm512_cmp_ps_mask(sum, _mm512_setzero_ps(), _CMP_EQ_OQ);
   const __mmask16 moved = lanes & static_cast<__mmask16>(~fresh);

@@ -1,4 +1,5 @@
-// What the backward pass on tiles works on: the keys of a task and spans of up to 128 queries, packed as its products take them.
+// What the backward pass on tiles works on: the keys of a task and spans of up to 128 queries, packed as its products
+// take them.
 
 // Keys of a task: packed three ways, with f32 sums of dk and dv, they fill about half of a 2 MiB L2.
 inline int64_t tile_backward_keys(const TileSizes& t) {
@@ -7,12 +8,12 @@ inline int64_t tile_backward_keys(const TileSizes& t) {
 }
 
 struct TileGradPlan {
-  BackwardPlan base;     // tasks, rows, delta, projection, turns of tasks
+  BackwardPlan base;  // tasks, rows, delta, projection, turns of tasks
   TileSizes t;
-  bool fast;             // no option but masks, biases and dropout: the vector work is interleaved
-  int64_t* spans_at;     // per sequence: first span of queries (of one head)
-  float* dq;             // (spans of (sequence, head)): kSpanBlocks × dq tiles, then row sums
-  Turns dq_turns;        // per span of (sequence, head)
+  bool fast;          // no option but masks, biases and dropout: the vector work is interleaved
+  int64_t* spans_at;  // per sequence: first span of queries (of one head)
+  float* dq;          // (spans of (sequence, head)): kSpanBlocks × dq tiles, then row sums
+  Turns dq_turns;     // per span of (sequence, head)
 
   int64_t spans(int64_t n) const { return (base.a.sequences.data[n].q_len + kSpanQueries - 1) / kSpanQueries; }
   int64_t span(int64_t n, int64_t head) const { return spans_at[n] * t.sizes.heads + head * spans(n); }
@@ -22,14 +23,15 @@ struct TileGradPlan {
 
 struct TileGradKeys {
   int64_t first, count, padded;
-  uint32_t *k, *v;       // left operands, tiles[key / 16][column / 32]
-  uint32_t* turned;      // left operand, keys turned: per 32 keys tiles[column / 32][even, odd]
+  uint32_t *k, *v;          // left operands, tiles[key / 16][column / 32]
+  uint32_t* turned;         // left operand, keys turned: per 32 keys tiles[column / 32][even, odd]
   float *of_key, *into_dq;  // what the similarity takes of each key; what multiplies ds · k in dq
-  float *dk, *dv;        // tiles[key / 16][column / 32][even, odd]
-  float* column_sum;     // euclidean: Σ_i scale · ds
+  float *dk, *dv;           // tiles[key / 16][column / 32][even, odd]
+  float* column_sum;        // euclidean: Σ_i scale · ds
 };
 
-// The parts (tasks of keys) of a head that rows [first, first + count) can reach: they are neighbours, and add to dq in order.
+// The parts (tasks of keys) of a head that rows [first, first + count) can reach: they are neighbours, and add to dq in
+// order.
 struct PartRange {
   int64_t begin, end;
 };
@@ -46,7 +48,8 @@ inline PartRange parts_of_rows(const TileGradPlan& plan, const TileGradBlock* bl
   return {low / keys, high / keys + 1};
 }
 
-inline TileGradKeys load_tile_keys(const TileGradPlan& plan, int64_t n, int64_t key_head, int64_t part, Scratch& scratch) {
+inline TileGradKeys load_tile_keys(const TileGradPlan& plan, int64_t n, int64_t key_head, int64_t part,
+                                   Scratch& scratch) {
   const AttentionBackwardArgs& a = plan.base.a;
   const TileSizes& t = plan.t;
   const Sequence& s = a.sequences.data[n];
@@ -78,16 +81,20 @@ inline TileGradKeys load_tile_keys(const TileGradPlan& plan, int64_t n, int64_t 
 
 // Up to 128 queries of one head.
 struct TileGradSpan {
-  int64_t number, count;             // of blocks
+  int64_t number, count;  // of blocks
   TileGradBlock* blocks;
-  uint32_t *q_pairs, *d_o_pairs;     // right operands, tiles[block][column / 32][even, odd]
-  float* dq;                         // this task's part
+  uint32_t *q_pairs, *d_o_pairs;  // right operands, tiles[block][column / 32][even, odd]
+  float* dq;                      // this task's part
 };
 
 inline TileGradSpan take_span(Scratch& scratch, const TileGradPlan& plan) {
   const TileSizes& t = plan.t;
-  TileGradSpan span{0, 0, take<TileGradBlock>(scratch, kSpanBlocks), take<uint32_t>(scratch, kSpanBlocks * t.across_k * kSlotWords),
-                    take<uint32_t>(scratch, kSpanBlocks * t.across_v * kSlotWords), take<float>(scratch, plan.dq_floats())};
+  TileGradSpan span{0,
+                    0,
+                    take<TileGradBlock>(scratch, kSpanBlocks),
+                    take<uint32_t>(scratch, kSpanBlocks * t.across_k * kSlotWords),
+                    take<uint32_t>(scratch, kSpanBlocks * t.across_v * kSlotWords),
+                    take<float>(scratch, plan.dq_floats())};
   for (int64_t b = 0; b < kSpanBlocks; ++b) {
     span.blocks[b].state.words = take<uint32_t>(scratch, t.across_k * kSlotWords);
     span.blocks[b].d_o_words = take<uint32_t>(scratch, t.across_v * kSlotWords);

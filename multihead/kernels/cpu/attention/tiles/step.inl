@@ -1,7 +1,7 @@
-// The forward pipeline on tiles, over the steps of one block of queries after the other: while the scores of one step of keys are
-// multiplied on tiles, the softmax of the step before runs on vectors, slice by slice between the products, and the weights of
-// the block before that meet their values. Interleaving is worth 1.2 … 1.4 × where tiles are a unit of their own (Sapphire
-// Rapids); tiles that keep whole sums multiply first.
+// The forward pipeline on tiles, over the steps of one block of queries after the other: while the scores of one step
+// of keys are multiplied on tiles, the softmax of the step before runs on vectors, slice by slice between the products,
+// and the weights of the block before that meet their values. Interleaving is worth 1.2 … 1.4 × where tiles are a unit
+// of their own (Sapphire Rapids); tiles that keep whole sums multiply first.
 
 // Exponentials that outlive their step: those of one block of queries and one head.
 struct KeptWeights {
@@ -22,13 +22,14 @@ struct KeptWeights {
 };
 
 struct TileRoom {
-  float* s[2];       // (kMostStepKeys, 32) scores
-  uint32_t* p[2];    // kSlots × kSlotWords weights
+  float* s[2];     // (kMostStepKeys, 32) scores
+  uint32_t* p[2];  // kSlots × kSlotWords weights
   ScoreRoom scores[2];
   KeptWeights* kept = nullptr;  // where the exponentials of each step go, if anywhere
 };
 
-// Weights that wait for their values: units of 32 columns, `units` of them from `unit` on. fresh: the first of their queries.
+// Weights that wait for their values: units of 32 columns, `units` of them from `unit` on. fresh: the first of their
+// queries.
 struct ValueWork {
   const uint32_t* p = nullptr;
   float* o = nullptr;
@@ -37,8 +38,8 @@ struct ValueWork {
   bool fresh = false;
 };
 
-// KS, VS: 32-wide parts of a key and a value, 0 where only known at run time. NC: groups of 32 keys of a step, chosen so that the
-// steps of a block of weights are as many as its units of values.
+// KS, VS: 32-wide parts of a key and a value, 0 where only known at run time. NC: groups of 32 keys of a step, chosen
+// so that the steps of a block of weights are as many as its units of values.
 template <class Tiles, int KS, int VS, int NC>
 struct ForwardPipe {
   static constexpr int64_t kStepKeys = 32 * NC;
@@ -93,8 +94,10 @@ struct ForwardPipe {
 
   template <int T>
   HWY_INLINE void open_sum(const float* o, bool fresh) {
-    if (fresh) tiles.template zero<T>();
-    else tiles.template load<T>(o);
+    if (fresh)
+      tiles.template zero<T>();
+    else
+      tiles.template load<T>(o);
   }
 
   // o += v · weights for one slot of a unit; the first loads o, unless it is fresh, putting away `before`.
@@ -128,7 +131,8 @@ struct ForwardPipe {
       multiply_slot<N + 8, false>(work.v[2] + at, work.p + 2 * kSlotWords, o, false, nullptr, beat);
       multiply_slot<N + 12, false>(work.v[3] + at, work.p + 3 * kSlotWords, o, false, nullptr, beat);
     } else {
-      for (int64_t n = 1; n < work.slots; ++n) multiply_slot<N, false>(work.v[n] + at, work.p + n * kSlotWords, o, false, nullptr, beat);
+      for (int64_t n = 1; n < work.slots; ++n)
+        multiply_slot<N, false>(work.v[n] + at, work.p + n * kSlotWords, o, false, nullptr, beat);
     }
     tiles.template store<0>(o);
     tiles.template store<1>(o + kTileFloats);
@@ -149,14 +153,18 @@ struct ForwardPipe {
     }
   }
   HWY_NOINLINE void sum_values(const ValueWork& work, int64_t unit) {
-    const TileBlock o{work.o + unit * 4 * kTileFloats, 16, kTileFloats, 2 * kTileFloats, rows_of_unit(sizes.sizes.value_width, unit)};
-    const auto operands = [&](int64_t n, const uint32_t*& upper, const uint32_t*& lower, const uint32_t*& right) HWY_ATTR __attribute__((always_inline)) {
+    const TileBlock o{work.o + unit * 4 * kTileFloats, 16, kTileFloats, 2 * kTileFloats,
+                      rows_of_unit(sizes.sizes.value_width, unit)};
+    const auto operands = [&](int64_t n, const uint32_t*& upper, const uint32_t*& lower, const uint32_t*& right)
+        HWY_ATTR __attribute__((always_inline)) {
       upper = work.v[n] + unit * 2 * kTileFloats;
       lower = upper + kTileFloats;
       right = work.p + n * kSlotWords;
     };
-    if (work.fresh) tiles.template sum<false>(o, 16 * work.slots, operands);
-    else tiles.template sum<true>(o, 16 * work.slots, operands);
+    if (work.fresh)
+      tiles.template sum<false>(o, 16 * work.slots, operands);
+    else
+      tiles.template sum<true>(o, 16 * work.slots, operands);
   }
 
   // Scores of `next`, then values of `work`, which beside a softmax is always a whole block.
@@ -178,7 +186,8 @@ struct ForwardPipe {
 
   // The softmax of `now` from s_now into p, beside any of: the scores of `next` into s_next, the values of `work`.
   template <bool kScores, bool kValues>
-  HWY_NOINLINE void step(const TileStep& next, float* s_next, const TileStep& now, const float* s_now, uint32_t* p, const ValueWork& work) {
+  HWY_NOINLINE void step(const TileStep& next, float* s_next, const TileStep& now, const float* s_now, uint32_t* p,
+                         const ValueWork& work) {
     Slices slices(*now.state, now.factor, s_now, p, room.kept ? room.kept->of(now) : nullptr);
     if constexpr (!kScores && !kValues) {
     } else if constexpr (Tiles::kWholeSums) {
@@ -216,8 +225,8 @@ struct ForwardPipe {
   }
 
   // Does lanes' sums past kLargestSum again with a higher reference.
-  HWY_NOINLINE void raise(const TileStep& now, const float* s, const float (&before)[kTileQueries], const __mmask16 (&lanes)[2],
-                          ValueWork& waiting, uint32_t* block, int64_t slots) {
+  HWY_NOINLINE void raise(const TileStep& now, const float* s, const float (&before)[kTileQueries],
+                          const __mmask16 (&lanes)[2], ValueWork& waiting, uint32_t* block, int64_t slots) {
     drain(waiting);
     TileQueryBlock& state = *now.state;
     for (int half = 0; half < 2; ++half) {
@@ -239,22 +248,27 @@ struct ForwardPipe {
   }
 
   // Runs the softmax of `now` with whatever else there is to do beside it.
-  void advance(bool has_next, const TileStep& next, float* s_next, const TileStep& now, const float* s_now, uint32_t* p, ValueWork& waiting) {
+  void advance(bool has_next, const TileStep& next, float* s_next, const TileStep& now, const float* s_now, uint32_t* p,
+               ValueWork& waiting) {
     ValueWork work = waiting;
     const int64_t left = waiting.units - waiting.unit;
     work.units = smaller(left, units_a_step());
     waiting.unit += work.units;
     if (has_next) {
-      if (left > 0) step<true, true>(next, s_next, now, s_now, p, work);
-      else step<true, false>(next, s_next, now, s_now, p, work);
+      if (left > 0)
+        step<true, true>(next, s_next, now, s_now, p, work);
+      else
+        step<true, false>(next, s_next, now, s_now, p, work);
     } else {
-      if (left > 0) step<false, true>(next, s_next, now, s_now, p, work);
-      else step<false, false>(next, s_next, now, s_now, p, work);
+      if (left > 0)
+        step<false, true>(next, s_next, now, s_now, p, work);
+      else
+        step<false, false>(next, s_next, now, s_now, p, work);
     }
   }
 
-  // The weights that `filling` holds are all that a block of its queries waits for: they are the next to meet their values. Beside
-  // a softmax only whole ones do.
+  // The weights that `filling` holds are all that a block of its queries waits for: they are the next to meet their
+  // values. Beside a softmax only whole ones do.
   void hand_over(TileQueryBlock& state, ValueWork& filling, ValueWork& waiting, int& block) {
     drain(waiting);
     waiting = filling;
@@ -295,7 +309,8 @@ struct ForwardPipe {
         step<false, false>(next, nullptr, now, s, p, {});
       }
       after(now, s, p);
-      for (int group = 0; group < NC; ++group) filling.v[filling.slots++] = now.v + group * 2 * across_v() * kTileFloats;
+      for (int group = 0; group < NC; ++group)
+        filling.v[filling.slots++] = now.v + group * 2 * across_v() * kTileFloats;
       if (filling.slots == kSlots || !has_next || next.state != now.state) hand_over(state, filling, waiting, block);
       now = next;
     }

@@ -1,4 +1,5 @@
-// What a block of queries has gathered on tiles, on its way out: divided by its sum, rounded, turned back into rows; and lse.
+// What a block of queries has gathered on tiles, on its way out: divided by its sum, rounded, turned back into rows;
+// and lse.
 
 inline void clear_outputs(const TileSizes& t, TileQueryBlock& block) {
   if (block.fresh) memset(block.o, 0, static_cast<size_t>(4 * t.across_v * kTileBytes));
@@ -6,7 +7,8 @@ inline void clear_outputs(const TileSizes& t, TileQueryBlock& block) {
 }
 
 // Rows of o or dq, times `by` and narrowed, out of tiles[column / 32][even, odd][query / 16], whose rows are columns.
-inline void write_tile_queries(const float* sums, const float (&by)[kTileQueries], const View& to, const Sequence& s, const QueryBlock& q) {
+inline void write_tile_queries(const float* sums, const float (&by)[kTileQueries], const View& to, const Sequence& s,
+                               const QueryBlock& q) {
   const int64_t width = to.size[3], stride = to.stride[2];
   uint16_t* rows = reinterpret_cast<uint16_t*>(writable(to, s.batch, q.head, s.q_begin + q.first));
   for (int half = 0; half < 2 && 16 * half < q.count; ++half, rows += 16 * stride) {
@@ -16,7 +18,8 @@ inline void write_tile_queries(const float* sums, const float (&by)[kTileQueries
       __m512i words[16];
 #pragma GCC unroll 16
       for (int r = 0; r < 16; ++r)
-        words[r] = round_pairs(_mm512_mul_ps(_mm512_load_ps(even + 16 * r), factor), _mm512_mul_ps(_mm512_load_ps(odd + 16 * r), factor));
+        words[r] = round_pairs(_mm512_mul_ps(_mm512_load_ps(even + 16 * r), factor),
+                               _mm512_mul_ps(_mm512_load_ps(odd + 16 * r), factor));
       transpose_words(words);
       uint16_t* at = rows + 32 * unit;
       if (q.count >= 16 * half + 16 && width >= 32 * unit + 32) {
@@ -32,7 +35,8 @@ inline void write_tile_queries(const float* sums, const float (&by)[kTileQueries
   }
 }
 
-// log(1 + f) = f - f²/2 + f³ · P(f) on [-1/4, 1/2]: relative error 4.9e-9 before rounding (fitted by weighted least squares).
+// log(1 + f) = f - f²/2 + f³ · P(f) on [-1/4, 1/2]: relative error 4.9e-9 before rounding (fitted by weighted least
+// squares).
 constexpr float kLogPast[] = {0.3333345055580139f,  -0.2500009536743164f, 0.19990861415863037f, -0.1664731204509735f,
                               0.14478397369384766f, -0.1316119283437729f, 0.10463005304336548f, -0.04507461190223694f};
 
@@ -47,20 +51,24 @@ HWY_INLINE __m512 natural_logs(__m512 top, __m512 sum) {
     return _mm512_cvtpd_ps(_mm512_fmadd_pd(powers, _mm512_set1_pd(0.693147180559945309417), _mm512_cvtps_pd(l)));
   };
   const __m256 low = half(_mm512_castps512_ps256(top), _mm512_castps512_ps256(whole), _mm512_castps512_ps256(log));
-  const __m256 high = half(_mm512_extractf32x8_ps(top, 1), _mm512_extractf32x8_ps(whole, 1), _mm512_extractf32x8_ps(log, 1));
+  const __m256 high =
+      half(_mm512_extractf32x8_ps(top, 1), _mm512_extractf32x8_ps(whole, 1), _mm512_extractf32x8_ps(log, 1));
   return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
 }
 
 // As end_row without a sink, 16 rows at a time.
-inline void end_tile_rows(const View& to, const Sequence& s, const TileQueryBlock& state, float (&factor)[kTileQueries]) {
+inline void end_tile_rows(const View& to, const Sequence& s, const TileQueryBlock& state,
+                          float (&factor)[kTileQueries]) {
   const QueryBlock& q = state.q;
   for (int lane = 0; lane < kTileQueries; lane += 16) {
     const __m512 sum = _mm512_div_ps(_mm512_load_ps(state.sum + lane), _mm512_set1_ps(kMeanCut));
     const __mmask16 some = _mm512_cmp_ps_mask(sum, _mm512_setzero_ps(), _CMP_NEQ_UQ);
     _mm512_store_ps(factor + lane, _mm512_maskz_div_ps(some, _mm512_set1_ps(1.0f), sum));
     if (!to || lane >= q.count) continue;
-    const __m512 lse = _mm512_mask_mov_ps(_mm512_set1_ps(kNone), some, natural_logs(_mm512_load_ps(state.top + lane), sum));
-    float* at = static_cast<float*>(to.data) + s.batch * to.stride[0] + q.head * to.stride[1] + (s.q_begin + q.first + lane) * to.stride[2];
+    const __m512 lse =
+        _mm512_mask_mov_ps(_mm512_set1_ps(kNone), some, natural_logs(_mm512_load_ps(state.top + lane), sum));
+    float* at = static_cast<float*>(to.data) + s.batch * to.stride[0] + q.head * to.stride[1] +
+                (s.q_begin + q.first + lane) * to.stride[2];
     if (to.stride[2] == 1) {
       _mm512_mask_storeu_ps(at, lanes_of(q.count - lane), lse);
       continue;
@@ -72,11 +80,13 @@ inline void end_tile_rows(const View& to, const Sequence& s, const TileQueryBloc
 }
 
 inline RowEnd end_tile_row(const Scores& scores, const TileQueryBlock& state, int r) {
-  return end_row(state.sum[r] == 0 ? kNone : state.top[r], state.sum[r] / kMeanCut, scores.sink ? scores.sink + state.q.head : nullptr);
+  return end_row(state.sum[r] == 0 ? kNone : state.top[r], state.sum[r] / kMeanCut,
+                 scores.sink ? scores.sink + state.q.head : nullptr);
 }
 
 // Divides by the sums and writes o and lse.
-inline void finish_tile_queries(const AttentionForwardArgs& a, const TileSizes& t, const Sequence& s, TileQueryBlock& state) {
+inline void finish_tile_queries(const AttentionForwardArgs& a, const TileSizes& t, const Sequence& s,
+                                TileQueryBlock& state) {
   const QueryBlock& q = state.q;
   clear_outputs(t, state);
   alignas(64) float factor[kTileQueries];
