@@ -1,5 +1,6 @@
 // The multiply-add and plain-read loops of a rung: what its registers and its loads can do at most.
 // Included inside the unnamed namespace of a rung, after hwy/highway.h.
+#pragma once
 
 // Enough independent chains to hide a latency of 4 cycles on two units, few enough to stay in registers.
 #if HWY_TARGET <= HWY_AVX3 || defined(__aarch64__)

@@ -1,6 +1,7 @@
 // The tile loops of the amx rung: its peak, and the probe that tells in which of its two states the unit is.
 // Included inside the unnamed namespace of the rung. Needs the kernel's permission for tile data, which detection asks
 // for.
+#pragma once
 
 // Eight tiles of 16 rows of 64 bytes, palette 1: the palette cannot be read where a hypervisor hides leaf 0x1D.
 struct alignas(64) LimitTileConfig {

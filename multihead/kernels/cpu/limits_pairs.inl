@@ -1,4 +1,8 @@
 // The loop of bf16 pair products: what the registers of a rung that has them can do at most.
+#pragma once
+
+#include "multihead/kernels/cpu/gemm/microkernel.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // As many chains as a register tile of the matrix product has sums. Each pair of products cancels: sums stay what they
 // were.

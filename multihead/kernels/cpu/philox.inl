@@ -1,4 +1,7 @@
 // Philox4x32 with 7 rounds, one counter per lane, and the rule of dropout.
+#pragma once
+
+#include "multihead/kernels/cpu/vector_math.inl"
 
 using U = hn::ScalableTag<uint32_t>;
 using UV = hn::Vec<U>;

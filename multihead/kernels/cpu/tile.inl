@@ -3,6 +3,7 @@
 //
 // dot<C, A, B>: C (16 × 16 f32) += A (16 × 32 bf16) · B, where B holds pairs: word n of its row k is (b[2k][n],
 // b[2k+1][n]). Every task makes one object, which loads the tile configuration, and ends it before the task ends.
+#pragma once
 
 inline constexpr int64_t kTileBytes = 1024, kTileRow = 64;
 inline constexpr int64_t kTileFloats = 256;

@@ -3,6 +3,10 @@
 // Columns (head width) are split in even and odd ones where they become rows or columns of a tile: tile 2n has the
 // even, tile 2n + 1 the odd ones of the n-th 32. Two f32 tiles of a result then narrow to words of bf16 without a
 // shuffle.
+#pragma once
+
+#include "multihead/kernels/cpu/tile.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // `count` rows of `width` elements, `stride` elements apart; rows past the end read as zeros.
 struct TileRows {

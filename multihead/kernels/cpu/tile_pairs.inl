@@ -1,4 +1,8 @@
 // Blocks of 32 × 32 sums of bf16 products by VDPBF16PS: a third kind of tiles, whose sums stay in registers.
+#pragma once
+
+#include "multihead/kernels/cpu/tile.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 class PairTiles {
  public:

@@ -1,4 +1,7 @@
 // Rows into columns and back: queries into lanes, outputs out of them; rows of any type into f32.
+#pragma once
+
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // load_blocks: lanes 4b … 4b+3 come from at[4b] + c; store_blocks puts them there.
 #if HWY_TARGET <= HWY_AVX3

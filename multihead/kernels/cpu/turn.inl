@@ -1,4 +1,8 @@
 // Rows of 32-bit words into steps: word s of row r goes to out[s · width + r], by squares turned in registers.
+#pragma once
+
+#include "multihead/kernels/cpu/transpose.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // Four words of each of as many rows as D has lanes: the words of row 4b + n in block b.
 template <class D>

@@ -1,4 +1,5 @@
 // Vectors of f32 and the functions of attention on them: 2^x, tanh, widening loads, finiteness.
+#pragma once
 
 namespace hn = hwy::HWY_NAMESPACE;
 

@@ -1,6 +1,14 @@
 // The forward pass that also gives the mean of the weights over heads. A task has one block of queries and walks all
 // heads: it keeps the exponentials of one head at a time, so scores are made once and the weights of a single head
 // never leave the cache.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/attention/fma/forward.inl"
+#include "multihead/kernels/cpu/attention/fma/rows.inl"
+#include "multihead/kernels/cpu/attention/fma/scores.inl"
+#include "multihead/kernels/cpu/attention/mean_rows.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 struct MeanRoom {
   float* p;        // (keys, width): exp2(s - the maximum of its time), of the head at hand

@@ -1,4 +1,9 @@
 // The mean of the weights over heads, out of sums that have queries in lanes, and where it has no weights.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/transpose.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 struct MeanRows {
   int64_t sequence, first, count;

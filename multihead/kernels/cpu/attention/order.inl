@@ -1,5 +1,6 @@
 // How tasks are found; and sums that several of them share, added in one order: a task waits for the smaller ones that
 // add before it. Tasks start in ascending order, so the one waited for is running or done, and waiting ends.
+#pragma once
 
 // The last n < count with starts[n] <= task; starts ascend from 0.
 inline int64_t last_start(const int64_t* starts, int64_t count, int64_t task) {

@@ -1,4 +1,11 @@
 // Statistics of the weights of every row, gathered tile by tile.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/backward_tasks.inl"
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/attention/fma/rows.inl"
+#include "multihead/kernels/cpu/attention/weights.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // The largest weights of each lane so far, largest first.
 struct TopKeys {

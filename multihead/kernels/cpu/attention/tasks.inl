@@ -1,4 +1,11 @@
 // How a forward call is cut into tasks: by sizes alone, so that results do not depend on the number of threads.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/attention/fma/forward.inl"
+#include "multihead/kernels/cpu/attention/fma/rows.inl"
+#include "multihead/kernels/cpu/attention/order.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // Few queries over many keys: the keys are cut too, and the parts joined in ascending order.
 constexpr int64_t kSplitKeys = 8192, kSplitRows = 64;

@@ -1,4 +1,14 @@
 // The weights of chosen rows, rebuilt from lse; and statistics of all rows, streamed.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/backward.inl"
+#include "multihead/kernels/cpu/attention/fma/backward_tasks.inl"
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/attention/fma/forward.inl"
+#include "multihead/kernels/cpu/attention/fma/rows.inl"
+#include "multihead/kernels/cpu/attention/fma/scores.inl"
+#include "multihead/kernels/cpu/transpose.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // A block of queries and the scores of one tile of it at a time.
 struct Reader {

@@ -1,4 +1,9 @@
 // What follows the sums of a matrix product: scale, bias, activation, residual, gate, rounding to the type of y.
+#pragma once
+
+#include "multihead/kernels/cpu/gemm/pack.inl"
+#include "multihead/kernels/cpu/rows/activation_math.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // x where the gate lets it pass.
 template <class Y>

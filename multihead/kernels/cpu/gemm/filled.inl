@@ -4,6 +4,13 @@
 // The order of every element's sum is that of gemm.inl, and a product with 0 changes no sum but the sign of one that is
 // 0, which is lost where the bias is added: y has the bits that the tiles give it. Infinities and NaN times 0 are not
 // 0: where the other operand holds one, the tiles are taken.
+#pragma once
+
+#include "multihead/kernels/cpu/gemm/epilogue.inl"
+#include "multihead/kernels/cpu/gemm/pack.inl"
+#include "multihead/kernels/cpu/gemm/panels.inl"
+#include "multihead/kernels/cpu/gemm/stream.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // With 8 lanes, where no instruction gathers what a mask keeps, it took longer (Zen 4, AVX2, 80 of 100 elements 0: the
 // same time as tiles; 55: 1.3 times).

@@ -4,6 +4,15 @@
 // with one multiply-add each inside blocks of kBlockDepth, and the blocks' sums are added in ascending order: how many
 // rows and threads there are, and whether w came packed, decides nothing. bf16 is widened, which is exact, and summed
 // as f32; a rung with products of pairs (MH_PAIR_PRODUCTS) adds two of them at a time in f32.
+#pragma once
+
+#include "multihead/kernels/cpu/gemm/epilogue.inl"
+#include "multihead/kernels/cpu/gemm/filled.inl"
+#include "multihead/kernels/cpu/gemm/microkernel.inl"
+#include "multihead/kernels/cpu/gemm/pack.inl"
+#include "multihead/kernels/cpu/gemm/panels.inl"
+#include "multihead/kernels/cpu/gemm/stream.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // Rows of one task: w is read once for these, and their sums (24 KB for 48 columns) stay in the first two caches.
 constexpr int64_t kRowsPerTask = 128;

@@ -1,4 +1,12 @@
 // The largest products of rows with all columns: integers first, then f32 for the few that may be among them.
+#pragma once
+
+#include "multihead/kernels/cpu/gemm/linear_top_k_pack.inl"
+#include "multihead/kernels/cpu/philox.inl"
+#include "multihead/kernels/cpu/rows/max.inl"
+#include "multihead/kernels/cpu/rows/top_list.inl"
+#include "multihead/kernels/cpu/rows/vectors.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 using VI = hn::Vec<I>;
 

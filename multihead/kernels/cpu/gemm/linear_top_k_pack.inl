@@ -1,4 +1,8 @@
 // Rows as integers of 16 bits: scales, and the layouts of both sides of their products.
+#pragma once
+
+#include "multihead/kernels/cpu/rows/vectors.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 using I16 = hn::ScalableTag<int16_t>;
 constexpr I16 i16;

@@ -1,4 +1,7 @@
 // The register tile under every product of attention: rows times columns, the columns in lanes.
+#pragma once
+
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // 32 registers hold 8 × 3 accumulators, the 3 vectors of a step and the broadcast; 16 registers hold 4 × 3.
 // Measured on Ice Lake and Zen 4: 8 × 48 runs at 0.90 … 0.96 of the FMA peak from L1.

@@ -3,6 +3,12 @@
 // A word is one f32, or two bf16 of consecutive k (the lower half is the earlier). The words of a panel of `width`
 // lines lie as out[step · width + line]: a panel of w has up to kPanelWidth columns as lines, a group of rows of a its
 // rows.
+#pragma once
+
+#include "multihead/kernels/cpu/gemm/microkernel.inl"
+#include "multihead/kernels/cpu/philox.inl"
+#include "multihead/kernels/cpu/turn.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 constexpr int64_t kPanelWidth = kTileVectors * kLanes;
 // Bytes of an operand that are packed at a time.

@@ -1,4 +1,10 @@
 // Panels of w: where they lie, and the register tiles that multiply one with a few rows.
+#pragma once
+
+#include "multihead/kernels/cpu/gemm/microkernel.inl"
+#include "multihead/kernels/cpu/gemm/pack.inl"
+#include "multihead/kernels/cpu/philox.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // What a row of a is packed as: f32, or pairs of bf16 where the rung multiplies them as they are.
 template <class T>

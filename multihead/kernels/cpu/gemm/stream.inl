@@ -2,6 +2,14 @@
 // cache.
 //
 // The order of every element's sum is that of gemm.inl: blocks of kBlockDepth, ascending inside and among them.
+#pragma once
+
+#include "multihead/kernels/cpu/gemm/epilogue.inl"
+#include "multihead/kernels/cpu/gemm/microkernel.inl"
+#include "multihead/kernels/cpu/gemm/pack.inl"
+#include "multihead/kernels/cpu/gemm/panels.inl"
+#include "multihead/kernels/cpu/philox.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // Columns of one task: runs of 1 or 2 KB in each row of w, and sums of 8 rows in 2 · 16 KB.
 constexpr int64_t kStreamColumns = 512;

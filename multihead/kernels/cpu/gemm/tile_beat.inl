@@ -1,5 +1,11 @@
 // What runs beside the products on tiles: the next block of w is asked for, the next rows of a are brought near, and
 // rows whose sums are whole go to y.
+#pragma once
+
+#include "multihead/kernels/cpu/gemm/epilogue.inl"
+#include "multihead/kernels/cpu/gemm/tile_operands.inl"
+#include "multihead/kernels/cpu/tile_pack.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // 32 columns in the type of y, as store_narrowed rounds them.
 HWY_INLINE void store_columns(__m512 low, __m512 high, float* to) {

@@ -2,6 +2,11 @@
 //
 // A panel has 32 columns: for each 32 of k two tiles of 1 KiB, one for each 16 columns, of pairs along k. Rows, columns
 // and k past the end are zeros.
+#pragma once
+
+#include "multihead/kernels/cpu/tile.inl"
+#include "multihead/kernels/cpu/tile_pack.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 constexpr int64_t kTileColumns = 32, kTileDepth = 32;
 // Steps of a block: 32 KiB of a panel stay in the first cache while rows of a stream past.

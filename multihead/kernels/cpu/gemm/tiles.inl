@@ -7,6 +7,14 @@
 // k: rows, threads and blocks decide nothing. TDPBF16PS takes 16 cycles, so that a step of four products leaves 64
 // cycles for two tiles of a out of the second cache (32 of its 50 bytes per cycle), two of w out of the first, and the
 // work of a beat.
+#pragma once
+
+#include "multihead/kernels/cpu/gemm/epilogue.inl"
+#include "multihead/kernels/cpu/gemm/pack.inl"
+#include "multihead/kernels/cpu/gemm/tile_beat.inl"
+#include "multihead/kernels/cpu/gemm/tile_operands.inl"
+#include "multihead/kernels/cpu/tile.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // One block of k, 32 rows or the upper 16: c (32 columns apart) = (c +) a · w; a beat a step beside the products.
 template <bool Both, class Tiles, class Beat>

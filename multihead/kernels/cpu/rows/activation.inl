@@ -1,4 +1,9 @@
 // Activations of rows, plain and gated.
+#pragma once
+
+#include "multihead/kernels/cpu/rows/activation_math.inl"
+#include "multihead/kernels/cpu/rows/vectors.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // f(kind) with the kind known at compile time: body(Kind<Activation::gelu>{}) …
 template <Activation K>

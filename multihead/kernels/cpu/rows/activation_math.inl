@@ -3,6 +3,9 @@
 // gelu, gelu_tanh, silu and quick_gelu are x · S(x) with S(-x) = 1 - S(x): max(x, 0) less the even |x| · S(-|x|), which
 // keeps the relative accuracy of small results. Their derivative is E for x < 0 and 1 - E for x > 0, where E = S(-a) -
 // a · S'(-a), a = |x|. NaN stays NaN.
+#pragma once
+
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // S(-a) and S'(-a) for a = |x|.
 struct Tail {

@@ -1,4 +1,10 @@
 // The cross-entropy of rows of logits: a row is read for its maximum and sum, then from the cache for its exponentials.
+#pragma once
+
+#include "multihead/kernels/cpu/rows/max.inl"
+#include "multihead/kernels/cpu/rows/softmax.inl"
+#include "multihead/kernels/cpu/rows/vectors.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // The largest element and, for smoothing, the sum of all.
 template <class T>

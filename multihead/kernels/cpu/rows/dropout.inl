@@ -1,5 +1,10 @@
 // The dropout mask of attention, 8 keys at a time: words[e / 2] holds the 16 bits of key 8 · octet + e, the low half
 // for even e.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/philox.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // factors[(j - begin) · width + lane] = 0 where the pair is dropped, else the scale. begin is a multiple of 8.
 inline void dropout_factors(const Scores& scores, const QueryBlock& q, KeySpan keys, float* factors) {

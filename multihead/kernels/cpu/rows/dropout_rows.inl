@@ -1,4 +1,9 @@
 // Dropout of flat arrays: one counter gives the bits of 8 elements, a vector of counters those of 8 vectors.
+#pragma once
+
+#include "multihead/kernels/cpu/philox.inl"
+#include "multihead/kernels/cpu/rows/vectors.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 constexpr int64_t kDropoutSpan = 8 * kLanes;
 

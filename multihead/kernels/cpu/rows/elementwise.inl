@@ -1,4 +1,8 @@
 // Element by element arithmetic with broadcasting, and adding up gradients.
+#pragma once
+
+#include "multihead/kernels/cpu/rows/vectors.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 constexpr float kLn2Upper = 0.693145752f, kLn2Lower = 1.42860677e-06f;
 

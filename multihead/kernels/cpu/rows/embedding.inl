@@ -1,4 +1,8 @@
 // Rows taken from a table, and gradients given back to it.
+#pragma once
+
+#include "multihead/kernels/cpu/rows/vectors.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 template <class T, class Y>
 HWY_INLINE void embed_row(const EmbeddingForwardArgs& args, int64_t n) {

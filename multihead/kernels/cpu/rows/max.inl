@@ -1,4 +1,8 @@
 // The largest element of a row, and exponentials past it.
+#pragma once
+
+#include "multihead/kernels/cpu/rows/vectors.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // 2^((x - max) · log2 e).
 HWY_INLINE V exp_past(V x, V max) { return exp2(hn::Mul(hn::Sub(x, max), hn::Set(f32, kLog2E))); }

@@ -1,4 +1,8 @@
 // Layer norm and RMS norm: statistics of a row while it is in the first cache, then one pass over it.
+#pragma once
+
+#include "multihead/kernels/cpu/rows/vectors.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // Mean (0 for RMS) and 1 / standard deviation; squares are of differences from the mean, so that a large mean costs
 // nothing.

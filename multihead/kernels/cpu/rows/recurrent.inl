@@ -1,4 +1,9 @@
 // Recurrent cells, a row at a time: all gates of an element in one pass. And the scores of additive attention.
+#pragma once
+
+#include "multihead/kernels/cpu/rows/activation_math.inl"
+#include "multihead/kernels/cpu/rows/vectors.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 HWY_INLINE V sigmoid_of(V x) { return activate(Activation::sigmoid, x); }
 

@@ -1,4 +1,8 @@
 // Sums and maxima over the middle axis of (outer, middle, inner).
+#pragma once
+
+#include "multihead/kernels/cpu/rows/vectors.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 template <bool Max>
 HWY_INLINE V reduce_two(V a, V b) {

@@ -1,4 +1,8 @@
 // Rotary positions: pairs turned by the angles of a table.
+#pragma once
+
+#include "multihead/kernels/cpu/rows/vectors.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // Halves side by side: the pair of n is n + pairs.
 template <class T>

@@ -1,4 +1,9 @@
 // Softmax over rows: the largest element, the sum of exponentials, then what is made of them.
+#pragma once
+
+#include "multihead/kernels/cpu/rows/max.inl"
+#include "multihead/kernels/cpu/rows/vectors.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 template <class T>
 HWY_INLINE float row_exp_sum(const T* x, int64_t n, float max) {

@@ -1,4 +1,8 @@
 // The largest elements of rows.
+#pragma once
+
+#include "multihead/kernels/cpu/rows/top_list.inl"
+#include "multihead/kernels/cpu/rows/vectors.inl"
 
 void top_k(const TopKArgs& args, Queue&) {
   const int64_t n = args.x.size[1];

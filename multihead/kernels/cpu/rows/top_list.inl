@@ -1,4 +1,9 @@
 // The largest elements of one row, and their log-probabilities.
+#pragma once
+
+#include "multihead/kernels/cpu/rows/max.inl"
+#include "multihead/kernels/cpu/rows/vectors.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 struct TopList {
   int64_t k, held = 0;

@@ -1,4 +1,9 @@
 // What an optimiser does to flat arrays: one pass over memory each.
+#pragma once
+
+#include "multihead/kernels/cpu/rows/activation_math.inl"
+#include "multihead/kernels/cpu/rows/vectors.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 template <class G>
 inline void adamw_piece(const AdamwArgs& args, int64_t begin, int64_t count) {

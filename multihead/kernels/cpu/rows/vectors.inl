@@ -1,4 +1,7 @@
 // Walking rows by vectors: whole ones and the part at the end, sums in a fixed order, types, and how rows become tasks.
+#pragma once
+
+#include "multihead/kernels/cpu/vector_math.inl"
 
 struct Whole {};
 struct Part {

@@ -1,4 +1,9 @@
 // The second pass of decode over the cache: o += p · v.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/decode/rows.inl"
+#include "multihead/kernels/cpu/attention/fma/rows.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 namespace decode {
 

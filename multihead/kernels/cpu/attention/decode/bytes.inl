@@ -2,6 +2,13 @@
 // whole numbers and exact. Of f32, a query keeps 23 bits below its largest element, the weights of a block below the
 // largest of them: no more is lost than f32 sums round. The instruction multiplies unsigned by signed bytes: the cache
 // is taken plus 128, and 128 times the digits off the sums.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/decode/chunk.inl"
+#include "multihead/kernels/cpu/attention/decode/dot.inl"
+#include "multihead/kernels/cpu/attention/decode/rows.inl"
+#include "multihead/kernels/cpu/attention/fma/forward.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 namespace decode {
 

@@ -1,4 +1,13 @@
 // One task of decode: the rows of a key head against the keys of one chunk.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/decode/add.inl"
+#include "multihead/kernels/cpu/attention/decode/dot.inl"
+#include "multihead/kernels/cpu/attention/decode/rows.inl"
+#include "multihead/kernels/cpu/attention/decode/scores.inl"
+#include "multihead/kernels/cpu/attention/fma/forward.inl"
+#include "multihead/kernels/cpu/attention/fma/rows.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 namespace decode {
 

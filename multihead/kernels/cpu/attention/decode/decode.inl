@@ -1,5 +1,9 @@
 // Attention of few queries over a long cache: chunks of keys in parallel, then their partial results in ascending
 // order.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/rows.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // Each stands on the one before.
 #include "multihead/kernels/cpu/attention/decode/rows.inl"

@@ -1,4 +1,8 @@
 // The first pass of decode over the cache: scores of two or four keys at a time.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/decode/rows.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 namespace decode {
 

@@ -1,6 +1,13 @@
 // Decode of bf16 by products of pairs: two elements of a key at a time, then two keys at a time, their weights rounded
 // to bf16. A product of pairs adds its upper half first and rounds in between (Zen 4): with the earlier key there, sums
 // run in the order of the keys, and their bits do not depend on where a run is cut.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/decode/add.inl"
+#include "multihead/kernels/cpu/attention/decode/chunk.inl"
+#include "multihead/kernels/cpu/attention/decode/dot.inl"
+#include "multihead/kernels/cpu/attention/decode/rows.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 namespace decode {
 

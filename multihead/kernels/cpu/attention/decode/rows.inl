@@ -1,4 +1,8 @@
 // The rows of a cache in vectors, whose lanes run along the head width: their shape, their widening, sums of lanes.
+#pragma once
+
+#include "multihead/kernels/cpu/philox.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 namespace decode {
 

@@ -1,4 +1,8 @@
 // Between the two passes of decode, along the keys of one row: limits and masks, scale, cap, bias, the running softmax.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/rows.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 namespace decode {
 

@@ -1,6 +1,12 @@
 // The short way of decode: rows of f32 with nothing between q · k and the softmax, over few keys. The arithmetic of the
 // long way in its order, so the same bits, without its scratch, marks and prefetches (Zen 4, one query of width 64 over
 // 10 keys: 285 ns a head the long way).
+#pragma once
+
+#include "multihead/kernels/cpu/attention/decode/chunk.inl"
+#include "multihead/kernels/cpu/attention/decode/rows.inl"
+#include "multihead/kernels/cpu/attention/decode/scores.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 namespace decode {
 

@@ -1,4 +1,16 @@
 // The backward pass: a task owns some keys of a key head and walks its queries; dq is added task after task.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/backward_bias.inl"
+#include "multihead/kernels/cpu/attention/fma/backward_tile.inl"
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/attention/fma/forward.inl"
+#include "multihead/kernels/cpu/attention/fma/rows.inl"
+#include "multihead/kernels/cpu/attention/fma/scores.inl"
+#include "multihead/kernels/cpu/attention/order.inl"
+#include "multihead/kernels/cpu/rows/dropout.inl"
+#include "multihead/kernels/cpu/transpose.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // Most keys of a task: their rows and gradients fill about half of a 1 MiB L2, and a block of queries is packed once
 // for all.

@@ -1,4 +1,9 @@
 // Gradients of the biases: ds summed over the axes along which a bias repeats.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/transpose.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // A bias that repeats along rows or keys: the tile is summed along them first, which costs less and rounds less than
 // adding one number at a time. Lanes past the end hold 0.

@@ -1,4 +1,11 @@
 // A large lse to more digits than f32 holds: backward's own scores summed anew.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/backward.inl"
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/attention/fma/forward.inl"
+#include "multihead/kernels/cpu/attention/fma/rows.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // f32 holds lse to 2^-24 of its size, and p = exp(s - lse) errs by as much in relation: past 64 by more than 2^-18.
 // Rows below that are left as they came; the others cost the pass over q · k once more.

@@ -1,4 +1,15 @@
 // The tasks of the backward pass, and what they leave to be summed at the end.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/backward.inl"
+#include "multihead/kernels/cpu/attention/fma/backward_bias.inl"
+#include "multihead/kernels/cpu/attention/fma/backward_lse.inl"
+#include "multihead/kernels/cpu/attention/fma/backward_tile.inl"
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/attention/fma/rows.inl"
+#include "multihead/kernels/cpu/attention/order.inl"
+#include "multihead/kernels/cpu/transpose.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 inline BackwardRoom take_backward_room(Scratch& scratch, const Scores& scores) {
   const auto tile = [&] { return take<float>(scratch, kBlockKeys * kMaxQueries); };

@@ -1,4 +1,12 @@
 // One tile of the backward pass: from scores to ds, and from ds to dq, dk, dv.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/attention/fma/forward.inl"
+#include "multihead/kernels/cpu/attention/fma/rows.inl"
+#include "multihead/kernels/cpu/attention/fma/scores.inl"
+#include "multihead/kernels/cpu/gemm/microkernel.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // A block of queries with what its gradient needs.
 struct BackwardQueries {

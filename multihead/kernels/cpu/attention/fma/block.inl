@@ -1,4 +1,10 @@
 // A block of queries in lanes against a block of keys: which pairs are kept, and their scores.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/rows.inl"
+#include "multihead/kernels/cpu/gemm/microkernel.inl"
+#include "multihead/kernels/cpu/transpose.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // Keys are taken in blocks of this many, counted from key 0: the unit of the running maximum and of every fixed order.
 constexpr int64_t kBlockKeys = 64;

@@ -1,4 +1,13 @@
 // The fused forward pass: queries in lanes, keys in blocks, a running maximum per row.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/attention/fma/rows.inl"
+#include "multihead/kernels/cpu/attention/fma/scores.inl"
+#include "multihead/kernels/cpu/gemm/microkernel.inl"
+#include "multihead/kernels/cpu/rows/dropout.inl"
+#include "multihead/kernels/cpu/transpose.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // Queries that share each block of keys and values: enough to pay for widening it, few enough to keep their columns and
 // outputs in half of a 1 MiB L2.

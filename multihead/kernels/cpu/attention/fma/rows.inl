@@ -1,4 +1,8 @@
 // Rows of queries, keys and values as the kernels want them: f32, in place where they already are.
+#pragma once
+
+#include "multihead/kernels/cpu/transpose.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 struct Sizes {
   int64_t heads, key_heads, group, key_width, value_width;

@@ -1,4 +1,11 @@
 // Scores of a tile, in units of log 2: the product, then everything the options put between it and the softmax.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/attention/fma/rows.inl"
+#include "multihead/kernels/cpu/gemm/microkernel.inl"
+#include "multihead/kernels/cpu/transpose.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // How many keys of a tile each vector of queries meets: under a causal mask the first ones meet fewer (Zen 4, 8 heads,
 // T 128, width 64: 1.19 times as fast as with all of them).

@@ -1,6 +1,27 @@
 // The backward pass on tiles, bf16: a task owns some keys of a key head and walks its queries, 128 at a time. Scores
 // and dp are multiplied turned (keys down, queries across) for 64 keys × 32 queries while vectors make p and ds of the
 // item before.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/backward.inl"
+#include "multihead/kernels/cpu/attention/fma/backward_bias.inl"
+#include "multihead/kernels/cpu/attention/fma/backward_tile.inl"
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/attention/fma/forward.inl"
+#include "multihead/kernels/cpu/attention/fma/rows.inl"
+#include "multihead/kernels/cpu/attention/fma/scores.inl"
+#include "multihead/kernels/cpu/attention/tiles/bias.inl"
+#include "multihead/kernels/cpu/attention/tiles/dropout.inl"
+#include "multihead/kernels/cpu/attention/tiles/find.inl"
+#include "multihead/kernels/cpu/attention/tiles/gradient.inl"
+#include "multihead/kernels/cpu/attention/tiles/keys.inl"
+#include "multihead/kernels/cpu/attention/tiles/scores.inl"
+#include "multihead/kernels/cpu/attention/tiles/softmax.inl"
+#include "multihead/kernels/cpu/attention/tiles/spans.inl"
+#include "multihead/kernels/cpu/philox.inl"
+#include "multihead/kernels/cpu/tile.inl"
+#include "multihead/kernels/cpu/tile_pack.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // Σ ds along both axes, for the squares of the euclidean similarity.
 inline void sum_item(TileGradBlock& block, const TileStep& item, const float* ds, float scale, float* column_sum) {

@@ -1,4 +1,22 @@
 // The tasks of the backward pass on tiles: what each writes, and in which order dq is added.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/backward.inl"
+#include "multihead/kernels/cpu/attention/fma/backward_bias.inl"
+#include "multihead/kernels/cpu/attention/fma/backward_tasks.inl"
+#include "multihead/kernels/cpu/attention/fma/backward_tile.inl"
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/attention/fma/rows.inl"
+#include "multihead/kernels/cpu/attention/tiles/backward.inl"
+#include "multihead/kernels/cpu/attention/tiles/gradient.inl"
+#include "multihead/kernels/cpu/attention/tiles/keys.inl"
+#include "multihead/kernels/cpu/attention/tiles/softmax.inl"
+#include "multihead/kernels/cpu/attention/tiles/spans.inl"
+#include "multihead/kernels/cpu/attention/tiles/write.inl"
+#include "multihead/kernels/cpu/tile.inl"
+#include "multihead/kernels/cpu/tile_pack.inl"
+#include "multihead/kernels/cpu/transpose.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // 16 rows of 32 columns out of two f32 tiles, even and odd columns.
 inline void rows_of_tiles(const float* even, const float* odd, float* rows, int64_t stride) {

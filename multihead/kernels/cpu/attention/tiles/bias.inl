@@ -1,5 +1,13 @@
 // The dense bias on tiles: 16 queries × 16 keys at a time, turned in registers between rows in memory and scores of 32
 // queries side by side.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/backward_bias.inl"
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/attention/fma/scores.inl"
+#include "multihead/kernels/cpu/attention/tiles/softmax.inl"
+#include "multihead/kernels/cpu/tile_pack.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // Lanes of 16 keys of which `count` are left.
 HWY_INLINE __mmask16 lanes_of(int64_t count) { return static_cast<__mmask16>(count >= 16 ? 0xffff : (1 << count) - 1); }

@@ -1,4 +1,9 @@
 // Dropout of weights on tiles: pairs of bf16, keys down, 32 queries across.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/attention/tiles/softmax.inl"
+#include "multihead/kernels/cpu/tile.inl"
 
 // The two halves of a · by: five instructions, where the portable way takes nine.
 HWY_INLINE void wide_words(__m512i a, uint32_t by, __m512i& high, __m512i& low) {

@@ -1,4 +1,11 @@
 // Which steps of keys a block of queries takes on tiles: those that keep a pair.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/attention/fma/forward.inl"
+#include "multihead/kernels/cpu/attention/fma/scores.inl"
+#include "multihead/kernels/cpu/attention/tiles/softmax.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // Fetches the masks of the keys after `first` for the next blocks to come: 32 rows are more streams than hardware
 // follows.

@@ -1,5 +1,20 @@
 // The fused forward pass on tiles, bf16: scores turned (keys down, 32 queries across), so that a row's maximum and sum
 // are lanes of a vector, keys are read as they lie and weights come out as the pairs that the second product wants.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/attention/fma/rows.inl"
+#include "multihead/kernels/cpu/attention/order.inl"
+#include "multihead/kernels/cpu/attention/tiles/dropout.inl"
+#include "multihead/kernels/cpu/attention/tiles/find.inl"
+#include "multihead/kernels/cpu/attention/tiles/keys.inl"
+#include "multihead/kernels/cpu/attention/tiles/scores.inl"
+#include "multihead/kernels/cpu/attention/tiles/softmax.inl"
+#include "multihead/kernels/cpu/attention/tiles/step.inl"
+#include "multihead/kernels/cpu/attention/tiles/write.inl"
+#include "multihead/kernels/cpu/tile.inl"
+#include "multihead/kernels/cpu/tile_pack.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // Rows of one task: they share each chunk of keys while their words and outputs stay in L2. Four times as many where a
 // task packs all the keys itself.

@@ -1,5 +1,13 @@
 // The backward pass on tiles, one item: 64 keys against 32 queries. From products to weights and their gradients, and
 // the tile products around them.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/attention/tiles/softmax.inl"
+#include "multihead/kernels/cpu/philox.inl"
+#include "multihead/kernels/cpu/tile.inl"
+#include "multihead/kernels/cpu/tile_pack.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 constexpr int64_t kItemKeys = 64;
 constexpr int64_t kSpanKeys = 128;  // keys whose ds meet in one product for dq: four steps of 32

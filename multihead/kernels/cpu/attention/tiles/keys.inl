@@ -1,4 +1,10 @@
 // Keys and values of one key head as tiles, packed chunk by chunk, once for all tasks that read them.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/rows.inl"
+#include "multihead/kernels/cpu/tile.inl"
+#include "multihead/kernels/cpu/tile_pack.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // Bytes of one chunk: with the queries' state it stays in a 2 MiB L2.
 constexpr int64_t kChunkBytes = 1 << 20;

@@ -1,5 +1,16 @@
 // The forward pass on tiles that also gives the mean of the weights over heads. A task has 32 rows and walks all heads:
 // it keeps the exponentials of one head at a time, and makes weights of them once the head's sums are known.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/rows.inl"
+#include "multihead/kernels/cpu/attention/mean_rows.inl"
+#include "multihead/kernels/cpu/attention/tiles/forward.inl"
+#include "multihead/kernels/cpu/attention/tiles/keys.inl"
+#include "multihead/kernels/cpu/attention/tiles/softmax.inl"
+#include "multihead/kernels/cpu/attention/tiles/step.inl"
+#include "multihead/kernels/cpu/attention/tiles/write.inl"
+#include "multihead/kernels/cpu/tile.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // sums (keys, 32) += p · 2^(the reference of its time - the last one) / the row's sum.
 inline void add_kept_weights(const Scores& scores, const TileQueryBlock& state, const KeptWeights& kept, float* sums) {

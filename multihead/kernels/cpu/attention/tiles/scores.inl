@@ -1,5 +1,12 @@
 // From products to scores on tiles: similarity, cap, biases and masks, each a pass over a step that lies in the first
 // cache.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/attention/fma/rows.inl"
+#include "multihead/kernels/cpu/attention/tiles/bias.inl"
+#include "multihead/kernels/cpu/attention/tiles/softmax.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // Whether products need nothing but masks: they then stay in their unit, since -inf times a positive factor stays -inf.
 inline bool masks_only(const Scores& scores, int64_t head) {

@@ -1,4 +1,11 @@
 // The vector half of the forward pass on tiles: 32 queries in lanes, scores in f32, weights in pairs of bf16.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/attention/tiles/keys.inl"
+#include "multihead/kernels/cpu/tile.inl"
+#include "multihead/kernels/cpu/tile_pack.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 constexpr int kTileQueries = 32;
 constexpr int64_t kScoreBytes = kTileQueries * 4;  // from one key's scores to the next's

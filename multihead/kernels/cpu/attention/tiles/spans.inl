@@ -1,5 +1,19 @@
 // What the backward pass on tiles works on: the keys of a task and spans of up to 128 queries, packed as its products
 // take them.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/backward.inl"
+#include "multihead/kernels/cpu/attention/fma/backward_tasks.inl"
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/attention/fma/rows.inl"
+#include "multihead/kernels/cpu/attention/order.inl"
+#include "multihead/kernels/cpu/attention/tiles/forward.inl"
+#include "multihead/kernels/cpu/attention/tiles/gradient.inl"
+#include "multihead/kernels/cpu/attention/tiles/keys.inl"
+#include "multihead/kernels/cpu/attention/tiles/softmax.inl"
+#include "multihead/kernels/cpu/tile.inl"
+#include "multihead/kernels/cpu/tile_pack.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // Keys of a task: packed three ways, with f32 sums of dk and dv, they fill about half of a 2 MiB L2.
 inline int64_t tile_backward_keys(const TileSizes& t) {

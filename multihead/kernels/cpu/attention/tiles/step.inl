@@ -2,6 +2,15 @@
 // of keys are multiplied on tiles, the softmax of the step before runs on vectors, slice by slice between the products,
 // and the weights of the block before that meet their values. Interleaving is worth 1.2 … 1.4 × where tiles are a unit
 // of their own (Sapphire Rapids); tiles that keep whole sums multiply first.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/attention/fma/forward.inl"
+#include "multihead/kernels/cpu/attention/tiles/keys.inl"
+#include "multihead/kernels/cpu/attention/tiles/softmax.inl"
+#include "multihead/kernels/cpu/tile.inl"
+#include "multihead/kernels/cpu/tile_pack.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 // Exponentials that outlive their step: those of one block of queries and one head.
 struct KeptWeights {

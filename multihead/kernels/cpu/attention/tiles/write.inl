@@ -1,5 +1,17 @@
 // What a block of queries has gathered on tiles, on its way out: divided by its sum, rounded, turned back into rows;
 // and lse.
+#pragma once
+
+#include "multihead/kernels/cpu/attention/fma/block.inl"
+#include "multihead/kernels/cpu/attention/fma/forward.inl"
+#include "multihead/kernels/cpu/attention/fma/rows.inl"
+#include "multihead/kernels/cpu/attention/tiles/bias.inl"
+#include "multihead/kernels/cpu/attention/tiles/keys.inl"
+#include "multihead/kernels/cpu/attention/tiles/softmax.inl"
+#include "multihead/kernels/cpu/philox.inl"
+#include "multihead/kernels/cpu/tile.inl"
+#include "multihead/kernels/cpu/tile_pack.inl"
+#include "multihead/kernels/cpu/vector_math.inl"
 
 inline void clear_outputs(const TileSizes& t, TileQueryBlock& block) {
   if (block.fresh) memset(block.o, 0, static_cast<size_t>(4 * t.across_v * kTileBytes));
