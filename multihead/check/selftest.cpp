@@ -84,7 +84,7 @@ struct PreparedCase {
 struct Findings {
   bool garbage = false;
   uint64_t hash = 0;
-  std::vector<std::string> failures;
+  std::vector<std::string> failures{};
 };
 
 void try_garbage(const Planted& planted, const CaseOutputs& clean, Findings& out) {

@@ -35,7 +35,7 @@ double max_error(const std::vector<double>& got, const std::vector<double>& want
   return most;
 }
 
-double largest(const std::vector<double>& x) {
+double largest_finite(const std::vector<double>& x) {
   double most = 0;
   for (double each : x) most = std::isfinite(each) ? std::max(most, std::abs(each)) : most;
   return most;
@@ -91,7 +91,7 @@ JudgedCase::JudgedCase(const AttentionCase& c) : c(c), in(make_inputs(c)) {
     Expectation e{.name = wanted[n].first, .values = values<double>(wanted[n].second), .bound = 0};
     const bool forward = n < 2;
     const double factor = forward ? 1.5 : 2.0;
-    const double ulp = unit_in_last_place(theirs[n].second.dtype(), largest(e.values));
+    const double ulp = unit_in_last_place(theirs[n].second.dtype(), largest_finite(e.values));
     double plain_error = max_error(values<double>(theirs[n].second), e.values);
     if (!forward || rows < kManyRows) plain_error = std::max(plain_error, expected[n]);
     e.bound = factor * plain_error + 2 * ulp + kUnderflow;
@@ -117,7 +117,7 @@ std::vector<std::string> JudgedCase::judge(const CaseOutputs& outputs) const {
     const double error = max_error(values<double>(got[n].second), e.values);
     if (error > e.bound) {
       failures.push_back(fmt::format("{}: error {:.3g} over the bound {:.3g} (largest {:.3g})", e.name, error, e.bound,
-                                     largest(e.values)));
+                                     largest_finite(e.values)));
     }
   }
   if (failures.empty()) judge_empty_rows(outputs, failures);
