@@ -47,8 +47,10 @@ std::vector<std::string> files_of(const std::string& folder) {
   std::vector<std::string> out;
   std::error_code ignored;
   const std::set<std::string> endings{".safetensors", ".json", ".txt", ".model", ".spm", ".toml"};
-  for (const auto& entry : fs::directory_iterator(folder, ignored))
-    if (endings.contains(entry.path().extension().string())) out.push_back(entry.path().string());
+  for (fs::recursive_directory_iterator at(folder, ignored), end; at != end; at.increment(ignored)) {
+    if (at.depth() > 0) at.disable_recursion_pending();
+    if (endings.contains(at->path().extension().string())) out.push_back(at->path().string());
+  }
   return out;
 }
 

@@ -12,8 +12,8 @@ namespace mh::cli {
 // Throws: io, naming the places, where there is none; invalid_argument where `named` is empty text.
 std::string model_folder(const std::optional<std::string>& named);
 
-// The files of a model's folder that say what it is, by their endings: weights, configurations, vocabularies. A verb
-// that uses the model may not write over them.
+// The files of a model's folder, and of the folders in it, that say what it is, by their endings: weights,
+// configurations, vocabularies. A verb that uses the model may not write over them.
 std::vector<std::string> files_of(const std::string& folder);
 
 }  // namespace mh::cli

@@ -2,6 +2,7 @@
 #include "cli/output_file.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "multihead/base/error.h"
 #include "multihead/base/printable.h"
@@ -12,13 +13,17 @@ void refuse_input_as_output(const std::string& flag, const std::string& path, co
   struct stat output {};
   // What does not exist is nobody's input; a device is not overwritten.
   if (stat(path.c_str(), &output) != 0 || !S_ISREG(output.st_mode)) return;
+  const auto is_output = [&](const struct stat& read) {
+    return read.st_dev == output.st_dev && read.st_ino == output.st_ino;
+  };
+  struct stat read {};
   for (const std::string& input : inputs) {
-    struct stat read {};
     if (stat(input.c_str(), &read) != 0) continue;
-    check(read.st_dev != output.st_dev || read.st_ino != output.st_ino,
-          "{} {} would overwrite {}, which is read; expected another file", flag, printable_path(path),
-          printable_path(input));
+    check(!is_output(read), "{} {} would overwrite {}, which is read; expected another file", flag,
+          printable_path(path), printable_path(input));
   }
+  check(fstat(STDIN_FILENO, &read) != 0 || !is_output(read),
+        "{} {} would overwrite the standard input, which is read; expected another file", flag, printable_path(path));
 }
 
 void check_output(const std::string& flag, const std::string& path, const std::vector<std::string>& inputs) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/lines_through.h"
+#include "cli/model_folder.h"
 #include "cli/output_file.h"
 #include "cli/say.h"
 #include "cli/standard_streams.h"
@@ -82,8 +83,7 @@ int embed(const EmbedChoice& choice) {
   refuse_stdin_as_stdout();
   if (choice.output.empty() && !choice.tsv && isatty(STDOUT_FILENO) == 1)
     fail(ErrorKind::invalid_argument, "embed: a .npy file is not for a terminal; expected --tsv, --output or '> FILE'");
-  if (!choice.output.empty())
-    check_output("--output", choice.output, {choice.model + "/model.safetensors", choice.model + "/tokenizer.json"});
+  if (!choice.output.empty()) check_output("--output", choice.output, files_of(choice.model));
   const Embedder embedder = Embedder::load(choice.model, precision_named(choice.precision));
   if (embedder.is_plain())
     mention("multihead embed: {} has no modules.json; the mean of a text's tokens is its vector",

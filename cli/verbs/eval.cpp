@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/model_folder.h"
 #include "cli/one_line.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
@@ -125,9 +126,11 @@ int run(EvalChoice choice) {
                               .confusion = choice.confusion};
     return kind == "tag" ? eval_tags(classes) : eval_classes(classes);
   }
-  if (!choice.output.empty())
-    check_output("--output", choice.output,
-                 {choice.file, choice.model + "/model.safetensors", choice.model + "/tokenizer.json"});
+  if (!choice.output.empty()) {
+    std::vector<std::string> inputs = files_of(choice.model);
+    inputs.push_back(choice.file);
+    check_output("--output", choice.output, inputs);
+  }
   const ReferenceFile set = read_references(choice.file);
   if (!set.skipped.empty()) mention("multihead eval: {}", set.skipped);
   const Result result = translate_all(choice, set.sources);

@@ -13,11 +13,11 @@ struct Start {
   std::vector<std::string> arguments{};
   std::string folder{};                                          // where it runs
   std::vector<std::pair<std::string, std::string>> variables{};  // of the environment, over the test's own
-  std::string input{};                                           // given on stdin, which then ends
-  std::string in{}, out{}, err{};                                // files for stdin, stdout, stderr; "closed" closes one
-  std::function<void()> prepare{};                               // in the child; only what a signal handler may do
-  int signal = 0;                                                // sent once the program runs
-  bool after_input = false;  // the signal, and the end of stdin, come when `input` was read
+  std::string input{};              // given on stdin, which then ends; not where `in` is a file
+  std::string in{}, out{}, err{};   // files for stdin, stdout, stderr; "closed" closes one
+  std::function<void()> prepare{};  // in the child; only what a signal handler may do
+  int signal = 0;                   // sent once the program runs
+  bool after_input = false;         // the signal, and the end of stdin, come when `input` was read
 };
 
 struct Ended {

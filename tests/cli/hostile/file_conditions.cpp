@@ -56,6 +56,12 @@ const std::vector<Kind>& kinds() {
   return all;
 }
 
+// Of a Hugging Face folder the folder: another of its files could stand for one that is not there.
+std::string name_in_sentence(const std::string& at, const std::string& file) {
+  const fs::path folder = fs::path(file).parent_path();
+  return fs::exists(at / folder / "config.json") ? folder.string() : file;
+}
+
 bool writes_folder(const Sample& sample) { return !fs::path(sample.output).has_extension(); }
 
 // The sample, told to write to `path`.
@@ -97,10 +103,11 @@ std::vector<Condition> input_conditions(const Sample& sample) {
       all.push_back({.name = fmt::format("{} is {}", file, kind.name),
                      .change = [file, kind, fits](const Sample&, const Ended&, Start& start) {
                        const std::string path = start.folder + "/" + file;
+                       const std::string named = name_in_sentence(start.folder, file);
                        fs::remove(path);
                        kind.make(path);
                        start.prepare = obey_permissions;
-                       return Expected{.codes = {fits ? 0 : 1}, .part = kind.opens ? "" : file, .same_made = !fits};
+                       return Expected{.codes = {fits ? 0 : 1}, .part = kind.opens ? "" : named, .same_made = !fits};
                      }});
     }
   }
@@ -137,6 +144,14 @@ std::vector<Condition> output_conditions(const Sample& sample) {
     all.push_back(overwriting("a hard link to ", file, fs::create_hard_link));
     all.push_back(overwriting("a link to ", file, fs::create_symlink));
   }
+  if (!writes_folder(sample) && !sample.input.empty())
+    all.push_back(
+        {.name = "the output is the standard input", .change = [](const Sample& each, const Ended&, Start& start) {
+           start.in = start.folder + "/input.txt";
+           put_text(start.in, each.input);
+           write_to(each, "input.txt", start);
+           return Expected{.codes = {1}, .part = "the standard input, which is read"};
+         }});
   return all;
 }
 

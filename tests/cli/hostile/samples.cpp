@@ -30,6 +30,15 @@ std::vector<std::string> Sample::words(const std::string& out) const {
   return all;
 }
 
+namespace {
+
+// Those of a folder of Hugging Face's.
+std::vector<std::string> files_in(const std::string& folder) {
+  return {folder + "/config.json", folder + "/model.safetensors", folder + "/tokenizer.json"};
+}
+
+}  // namespace
+
 const std::vector<Sample>& samples() {
   static const std::vector<std::string> kModel = {"model/model.safetensors", "model/tokenizer.json"};
   static const std::vector<std::string> kClassifier = {"classifier/model.safetensors", "classifier/tokenizer.json"};
@@ -64,6 +73,12 @@ const std::vector<Sample>& samples() {
        .flags = {"model", "--beam", "2", "--max-length", "8", "--threads", "2"},
        .files = kModel,
        .input = "the cat sat\na dog\n"},
+      {.command = "translate",
+       .flags = {"model", "--max-length", "8", "--threads", "2"},
+       .output_flag = "--show",
+       .output = "made.html",
+       .files = kModel,
+       .input = "the cat sat\n"},
       {.command = "generate",
        .flags = {"lm", "-n", "5", "--threads", "2"},
        .files = {"lm/model.safetensors", "lm/tokenizer.json"},
@@ -85,12 +100,19 @@ const std::vector<Sample>& samples() {
        .flags = {"body", "--threads", "2"},
        .output_flag = "--output",
        .output = "made.npy",
+       .files = files_in("body"),
        .input = "the cat sat\na dog\n"},
-      {.command = "fill", .flags = {"masked", "--threads", "2"}, .input = "the [MASK] sat\n"},
-      {.command = "answer", .flags = {"question", "--threads", "2"}, .input = "who sings ?\tada sings .\n"},
+      {.command = "fill",
+       .flags = {"masked", "--threads", "2"},
+       .files = files_in("masked"),
+       .input = "the [MASK] sat\n"},
+      {.command = "answer",
+       .flags = {"question", "--threads", "2"},
+       .files = files_in("question"),
+       .input = "who sings ?\tada sings .\n"},
       {.command = "search",
        .flags = {"body", "docs.txt", "--query", "the cat", "--threads", "2"},
-       .files = {"docs.txt"},
+       .files = {"docs.txt", "body/config.json", "body/model.safetensors", "body/tokenizer.json"},
        .texts = {"docs.txt"},
        .repeatable = false},  // the second run finds its index made
       {.command = "eval",
