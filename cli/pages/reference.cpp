@@ -7,6 +7,7 @@
 
 #include "cli/pages/commands.h"
 #include "cli/pages/manual.h"
+#include "cli/pages/models_page.h"
 #include "cli/values.h"
 #include "cli/verbs.h"
 
@@ -29,13 +30,14 @@ std::string flag_table(const std::vector<CommandFacts>& commands) {
 void add_reference(CLI::App& app, int& code) {
   CLI::App* verb = app.add_subcommand("reference", "print a page made from the program itself")->group("");
   auto form = std::make_shared<std::string>();
-  verb->add_option("FORM", *form, "docs/cli.md, multihead.1, or a line for every flag")
+  verb->add_option("FORM", *form, "docs/cli.md, docs/models.md, multihead.1, or a line for every flag")
       ->type_name("")
       ->required()
-      ->check(one_of({"markdown", "man", "flags"}));
+      ->check(one_of({"markdown", "models", "man", "flags"}));
   verb->callback([form, &app, &code] {
     const std::vector<CommandFacts> commands = commands_of(app);
     fmt::print("{}", *form == "markdown" ? markdown_manual(commands)
+                     : *form == "models" ? models_page()
                      : *form == "man"    ? man_page(commands, MH_VERSION)
                                          : flag_table(commands));
     code = kDone;

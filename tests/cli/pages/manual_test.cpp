@@ -18,6 +18,11 @@ TEST_F(Manual, ThePageOfTheDocsIsUpToDate) {
       << "docs/cli.md is stale; make it anew: multihead reference markdown > docs/cli.md";
 }
 
+TEST_F(Manual, TheDocsPageOfModelsIsUpToDate) {
+  EXPECT_EQ(run("reference models").out, text_of(std::string(MH_TEST_DATA) + "/../docs/models.md"))
+      << "docs/models.md is stale; make it anew: multihead reference models > docs/models.md";
+}
+
 TEST_F(Manual, HoldsEveryFlagAndExitCode) {
   const std::string page = run("reference markdown").out, manual = run("reference man").out;
   std::istringstream flags(run("reference flags").out);
