@@ -82,7 +82,7 @@ Tensor to_tensor(const char* op, const char* what, const mh_array* array) {
   try {
     return mh::wrap(array->data, mh::Shape(extent), stride, static_cast<mh::DType>(array->dtype));
   } catch (const mh::Error& error) {
-    fail(error.kind(), "{}: {} is no array; {}", op, what, error.what());
+    fail(error.kind(), "{}: {} is not an array; {}", op, what, error.what());
   }
 }
 

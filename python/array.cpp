@@ -24,7 +24,7 @@ Tensor wrap_memory(const Site& site, void* data, const Shape& shape, const std::
   try {
     return none ? empty(shape, dtype) : wrap(data, shape, strides, dtype);
   } catch (const Error& error) {
-    fail(error.kind(), "{}: {} is no array that can be read; {}", site.op, site.what, error.what());
+    fail(error.kind(), "{}: {} is not an array that can be read; {}", site.op, site.what, error.what());
   }
 }
 

@@ -30,7 +30,7 @@ bool on_gpu(nb::handle object);
 // An array argument: its memory, shape and strides. Made and destroyed under the GIL.
 class Array {
  public:
-  // Throws: invalid_argument where the array is none we can read; nb::type_error where it is no array.
+  // Throws: invalid_argument where the array is none we can read; nb::type_error where it is not an array.
   Array(const Site& site, nb::handle object, Access access = Access::read, Life life = Life::call,
         Place place = Place::cpu);
   Array(const Array&) = delete;

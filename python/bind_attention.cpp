@@ -70,7 +70,7 @@ nb::object merge_parts(const nb::sequence& pairs) {
   std::vector<std::unique_ptr<Array>> arrays;
   std::vector<AttentionResult> parts;
   for (const nb::handle pair : pairs) {
-    check(PySequence_Check(pair.ptr()) && nb::len(pair) == 2, "merge: a part is no pair; expected (o, lse)");
+    check(PySequence_Check(pair.ptr()) && nb::len(pair) == 2, "merge: a part is not a pair; expected (o, lse)");
     for (const int which : {0, 1}) {
       const Site site{"merge", which == 0 ? "o" : "lse"};
       const nb::object each = pair[which];

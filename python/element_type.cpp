@@ -45,7 +45,7 @@ nanobind::dlpack::dtype dlpack_type(DType dtype) {
     case DType::i32:
     case DType::i64: return made(Code::Int);
   }
-  fail(ErrorKind::internal, "dlpack: {} is no element type", static_cast<int>(dtype));
+  fail(ErrorKind::internal, "dlpack: {} is not an element type", static_cast<int>(dtype));
 }
 
 DType dtype_of_dlpack(std::string_view op, std::string_view what, nanobind::dlpack::dtype type) {

@@ -52,19 +52,20 @@ std::string cell(float weight, Ink ink, int width) {
 }
 
 // The code point at `at`, which moves past it. The text is whole UTF-8.
-uint32_t next_sign(std::string_view text, size_t& at) {
+uint32_t next_character(std::string_view text, size_t& at) {
   const auto byte = [&](size_t n) { return n < text.size() ? static_cast<unsigned char>(text[n]) : 0U; };
   const uint32_t first = byte(at);
   const int more = first < 0x80 ? 0 : first < 0xE0 ? 1 : first < 0xF0 ? 2 : 3;
-  uint32_t sign = more == 0 ? first : first & (0x3FU >> more);
-  for (int n = 1; n <= more; ++n) sign = sign << 6 | (byte(at + static_cast<size_t>(n)) & 0x3F);
+  uint32_t character = more == 0 ? first : first & (0x3FU >> more);
+  for (int n = 1; n <= more; ++n) character = character << 6 | (byte(at + static_cast<size_t>(n)) & 0x3F);
   at += static_cast<size_t>(more) + 1;
-  return sign;
+  return character;
 }
 
-int sign_width(uint32_t sign) {
-  const auto within = [&](uint32_t low, uint32_t high) { return sign >= low && sign <= high; };
-  if (sign < 0x20 || sign == 0x7F || within(0x300, 0x36F) || within(0x200B, 0x200F) || within(0xFE00, 0xFE0F)) return 0;
+int character_width(uint32_t character) {
+  const auto within = [&](uint32_t low, uint32_t high) { return character >= low && character <= high; };
+  if (character < 0x20 || character == 0x7F || within(0x300, 0x36F) || within(0x200B, 0x200F) || within(0xFE00, 0xFE0F))
+    return 0;
   const bool wide = within(0x1100, 0x115F) || within(0x2E80, 0xA4CF) || within(0xAC00, 0xD7A3) ||
                     within(0xF900, 0xFAFF) || within(0xFE30, 0xFE4F) || within(0xFF00, 0xFF60) ||
                     within(0xFFE0, 0xFFE6) || within(0x1F300, 0x1FAFF) || within(0x20000, 0x3FFFD);
@@ -80,7 +81,7 @@ std::string name_of(std::string_view text, int longest) {
   int width = 0;
   for (size_t at = 0; at < text.size();) {
     const size_t begin = at;
-    const int own = sign_width(next_sign(text, at));
+    const int own = character_width(next_character(text, at));
     if (own == 0 && static_cast<unsigned char>(text[begin]) < 0x80) continue;
     if (width + own > longest) return out + "…";
     out += text.substr(begin, at - begin);
@@ -128,7 +129,7 @@ int width_of_stdout() {
 
 int shown_width(std::string_view text) {
   int width = 0;
-  for (size_t at = 0; at < text.size();) width += sign_width(next_sign(text, at));
+  for (size_t at = 0; at < text.size();) width += character_width(next_character(text, at));
   return width;
 }
 

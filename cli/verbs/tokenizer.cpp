@@ -139,7 +139,7 @@ void read_ids(std::string_view line, int64_t number, std::vector<int32_t>& ids) 
     int32_t id = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     check(error == std::errc() && end == word.data() + word.size(),
-          "tokenizer decode: line {}: '{}' is no token id; expected numbers parted by spaces", number, word);
+          "tokenizer decode: line {}: '{}' is not a token id; expected numbers parted by spaces", number, word);
     ids.push_back(id);
     line.remove_prefix(word.size());
   }

@@ -129,7 +129,7 @@ auto visit_any(DType t, F&& f) {
     case DType::i64: return f.template operator()<int64_t>();
     case DType::boolean: return f.template operator()<bool>();
   }
-  fail(ErrorKind::internal, "dtype: {} is no element type", static_cast<int>(t));
+  fail(ErrorKind::internal, "dtype: {} is not an element type", static_cast<int>(t));
 }
 
 }  // namespace mh

@@ -69,8 +69,8 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
 Checkpoint read_checkpoint(const std::string& path) {
   Safetensors file = detail::view_safetensors(detail::read_file(path), path);
   for (const char* key : {kStep, kState})
-    refuse_unless(file.metadata.contains(key), path, "it is no checkpoint: the metadata lacks {}", key);
-  refuse_unless(file.hashed, path, "it is no checkpoint: the metadata lacks its hash");
+    refuse_unless(file.metadata.contains(key), path, "it is not a checkpoint: the metadata lacks {}", key);
+  refuse_unless(file.hashed, path, "it is not a checkpoint: the metadata lacks its hash");
 
   const std::optional<int64_t> step = number(file.metadata.at(kStep));
   refuse_unless(step.has_value(), path, "its step is {}; expected a number", printable(file.metadata.at(kStep)));

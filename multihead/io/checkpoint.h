@@ -29,7 +29,7 @@ bool is_checkpoint(const std::map<std::string, std::string>& metadata);
 // io, and then the file that was at `path` is as it was.
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 
-// Throws: io where the file cannot be read, is no checkpoint, or is not as it was written.
+// Throws: io where the file cannot be read, is not a checkpoint, or is not as it was written.
 Checkpoint read_checkpoint(const std::string& path);
 
 // Writes FOLDER/step-00001200.safetensors, making the folder where it is missing; then, and only then, deletes all but

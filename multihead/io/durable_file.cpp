@@ -78,7 +78,7 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-// Else errno says why not. The dot: what is no folder is named as such.
+// Else errno says why not. The dot: what is not a folder is named as such.
 bool may_write_below(const std::string& folder) {
   return ::faccessat(AT_FDCWD, (folder + "/.").c_str(), W_OK | X_OK, AT_EACCESS) == 0;
 }

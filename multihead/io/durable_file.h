@@ -11,8 +11,8 @@ namespace mh {
 
 // Writes the parts one behind the other: to a temporary file in the same folder, synced, renamed over `path`, and the
 // folder synced. A reader, or a machine that lost power, sees the old file or the new one, never a mixture. A link
-// stays one: what it names is replaced. What is no file (a pipe, a terminal, /dev/null) is written to as it is. Throws:
-// io, with the system's reason; then the file that was at `path` is as it was and the temporary one is gone.
+// stays one: what it names is replaced. What is not a file (a pipe, a terminal, /dev/null) is written to as it is.
+// Throws: io, with the system's reason; then the file that was at `path` is as it was and the temporary one is gone.
 void write_durably(const std::string& path, const std::vector<std::span<const std::byte>>& parts);
 void write_durably(const std::string& path, std::string_view text);
 

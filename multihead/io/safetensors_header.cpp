@@ -73,11 +73,11 @@ class Reader {
 
   std::map<std::string, std::string> metadata(const dom::element& value) const {
     dom::object fields;
-    require(!value.get(fields), "{} is no object; expected text by name", kMetadata);
+    require(!value.get(fields), "{} is not an object; expected text by name", kMetadata);
     std::map<std::string, std::string> out;
     for (const auto [key, each] : fields) {
       std::string_view text;
-      require(!each.get(text), "the metadata {} is no text", printable(key));
+      require(!each.get(text), "the metadata {} is not text", printable(key));
       require(out.emplace(key, text).second, "the metadata {} stands twice", printable(key));
     }
     return out;
@@ -85,7 +85,7 @@ class Reader {
 
   SafetensorsEntry entry(std::string_view name, const dom::element& value) const {
     dom::object fields;
-    require(!value.get(fields), "tensor {} is no object; expected dtype, shape and data_offsets", printable(name));
+    require(!value.get(fields), "tensor {} is not an object; expected dtype, shape and data_offsets", printable(name));
     std::optional<dom::element> dtype, shape, offsets;
     for (const auto [key, each] : fields) {
       std::optional<dom::element>* const field = key == "dtype"          ? &dtype
@@ -113,7 +113,7 @@ class Reader {
 
   DType type_of(std::string_view name, const dom::element& value) const {
     std::string_view text;
-    require(!value.get(text), "the dtype of tensor {} is no text", printable(name));
+    require(!value.get(text), "the dtype of tensor {} is not text", printable(name));
     for (const auto& [known, type] : kTypes)
       if (text == known) return type;
     fail(ErrorKind::unsupported, "safetensors: {}: tensor {} has elements of type {}; expected one of {}",
@@ -134,7 +134,7 @@ class Reader {
 
   std::vector<int64_t> numbers(std::string_view name, std::string_view field, const dom::element& value) const {
     dom::array list;
-    require(!value.get(list), "the {} of tensor {} is no list", field, printable(name));
+    require(!value.get(list), "the {} of tensor {} is not a list", field, printable(name));
     std::vector<int64_t> out;
     for (const dom::element each : list) {
       int64_t number = 0;

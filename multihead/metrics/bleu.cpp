@@ -62,7 +62,7 @@ class Reader {
       case BleuTokenizer::characters: return detail::tokens_char(line);
       case BleuTokenizer::none: return detail::split(line);
     }
-    fail(ErrorKind::internal, "bleu: {} is no tokenizer", static_cast<int>(options_.tokenizer));
+    fail(ErrorKind::internal, "bleu: {} is not a tokenizer", static_cast<int>(options_.tokenizer));
   }
 
   const BleuOptions& options_;

@@ -9,8 +9,8 @@ namespace mh::detail {
 
 void check_corpus(std::string_view metric, const std::vector<std::string>& hypotheses,
                   const std::vector<std::vector<std::string>>& references) {
-  check(hypotheses.size() == references.size(), "{}: {} sentences and references for {}; expected as many", metric,
-        hypotheses.size(), references.size());
+  check(hypotheses.size() == references.size(), "{}: {} sentences and references for {}; expected the same number",
+        metric, hypotheses.size(), references.size());
   check(!hypotheses.empty(), "{}: no sentences; expected at least 1", metric);
   for (size_t i = 0; i < references.size(); ++i)
     check(!references[i].empty(), "{}: sentence {} has no reference; expected at least 1", metric, i + 1);

@@ -71,8 +71,9 @@ int64_t length(const Page& page, size_t text) { return static_cast<int64_t>(page
 void check_page(const Page& page) {
   check(!page.groups.empty(), "page: there is no layer of attention to show; expected one or more");
   for (const RecordedText& text : page.texts)
-    check(text.tokens.size() == text.words.size(), "page: text '{}' has {} tokens and words of {}; expected as many",
-          text.name, text.tokens.size(), text.words.size());
+    check(text.tokens.size() == text.words.size(),
+          "page: text '{}' has {} tokens and words of {}; expected the same number", text.name, text.tokens.size(),
+          text.words.size());
   for (const PageGroup& group : page.groups) {
     check(group.queries < page.texts.size() && group.keys < page.texts.size() && !group.layers.empty(),
           "page: group '{}' has {} layers over texts {} and {} of {}; expected one layer or more, and texts that exist",

@@ -10,8 +10,8 @@
 
 namespace mh {
 
-// Runs of letters, digits and combining marks, and any other sign alone: views of `text`, white space left out. `text`
-// is UTF-8.
+// Runs of letters, digits and combining marks, and any other character alone: views of `text`, white space left out.
+// `text` is UTF-8.
 std::vector<std::string_view> words_of(std::string_view text);
 
 struct LearnWordsOptions {

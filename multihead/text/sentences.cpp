@@ -27,51 +27,51 @@ constexpr std::array<std::string_view, 44> kAbbreviations{
 constexpr std::array<std::string_view, 4> kHours{"a.m", "p.m", "A.M", "P.M"};
 constexpr std::array<std::string_view, 7> kQuotationMarks{"\"", "'", "”", "’", "“", "»", "«"};
 
-UChar32 next_sign(std::string_view text, size_t& at) {
-  UChar32 sign = 0;
-  U8_NEXT(text.data(), at, text.size(), sign);
-  return sign;
+UChar32 next_character(std::string_view text, size_t& at) {
+  UChar32 character = 0;
+  U8_NEXT(text.data(), at, text.size(), character);
+  return character;
 }
 
-bool is_space(UChar32 sign) { return sign >= 0 && u_isUWhiteSpace(sign); }
+bool is_space(UChar32 character) { return character >= 0 && u_isUWhiteSpace(character); }
 
 // The bytes of white space at the beginning of `text`.
 size_t leading_space(std::string_view text) {
   size_t at = 0;
   for (size_t next = 0; next < text.size(); at = next)
-    if (!is_space(next_sign(text, next))) return at;
+    if (!is_space(next_character(text, next))) return at;
   return at;
 }
 
 std::string_view without_space_behind(std::string_view text) {
   size_t end = 0;
   for (size_t at = 0; at < text.size();)
-    if (!is_space(next_sign(text, at))) end = at;
+    if (!is_space(next_character(text, at))) end = at;
   return text.substr(0, end);
 }
 
 bool has_word(std::string_view text) {
   for (size_t at = 0; at < text.size();)
-    if (const UChar32 sign = next_sign(text, at); sign >= 0 && u_isalnum(sign)) return true;
+    if (const UChar32 character = next_character(text, at); character >= 0 && u_isalnum(character)) return true;
   return false;
 }
 
 bool begins_in_lower_case(std::string_view text) {
   size_t at = 0;
-  return !text.empty() && u_islower(next_sign(text, at));
+  return !text.empty() && u_islower(next_character(text, at));
 }
 
 bool is_abbreviation(std::string_view word) {  // without its last full stop
   if (word.empty() || std::find(kHours.begin(), kHours.end(), word) != kHours.end()) return false;
-  size_t signs = 0, digits = 0;
+  size_t characters = 0, digits = 0;
   bool dotted = false;
-  for (size_t at = 0; at < word.size(); ++signs) {
-    const UChar32 sign = next_sign(word, at);
-    digits += sign >= 0 && u_isdigit(sign) ? 1 : 0;
-    dotted = dotted || sign == '.';
+  for (size_t at = 0; at < word.size(); ++characters) {
+    const UChar32 character = next_character(word, at);
+    digits += character >= 0 && u_isdigit(character) ? 1 : 0;
+    dotted = dotted || character == '.';
   }
-  if (digits > 0) return digits == signs && signs <= 2;
-  if (signs == 1) return !has_word(word) ? false : word != "I" && word != "i";
+  if (digits > 0) return digits == characters && characters <= 2;
+  if (characters == 1) return !has_word(word) ? false : word != "I" && word != "i";
   if (dotted) return word.find("..") == std::string_view::npos && word.size() <= 6;
   std::string small(word);
   std::transform(small.begin(), small.end(), small.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });

@@ -83,7 +83,7 @@ std::string Tokenizer::decode(const int32_t* ids, size_t count) const {
   const detail::TokenizerState& at = state("decode");
   for (size_t i = 0; i < count; ++i)
     check(ids[i] >= 0 && static_cast<size_t>(ids[i]) < at.spec.tokens.size(),
-          "decode: {} is no token; expected ids from 0 to {}", ids[i], at.spec.tokens.size() - 1);
+          "decode: {} is not a token; expected ids from 0 to {}", ids[i], at.spec.tokens.size() - 1);
   if (!at.is_plain()) return at.steps().decode(ids, count);
   std::string out;
   for (size_t i = 0; i < count; ++i) out += at.bytes[static_cast<size_t>(ids[i])];  // a special token has none
@@ -102,12 +102,12 @@ std::optional<int32_t> Tokenizer::id(std::string_view token) const {
 }
 
 const std::string& Tokenizer::token(int32_t id) const {
-  check(id >= 0 && id < size(), "token: {} is no token; expected ids from 0 to {}", id, size() - 1);
+  check(id >= 0 && id < size(), "token: {} is not a token; expected ids from 0 to {}", id, size() - 1);
   return state_->spec.tokens[static_cast<size_t>(id)];
 }
 
 bool Tokenizer::is_special(int32_t id) const {
-  check(id >= 0 && id < size(), "is_special: {} is no token; expected ids from 0 to {}", id, size() - 1);
+  check(id >= 0 && id < size(), "is_special: {} is not a token; expected ids from 0 to {}", id, size() - 1);
   return state_->spec.special[static_cast<size_t>(id)];
 }
 

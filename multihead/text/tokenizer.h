@@ -51,20 +51,21 @@ void count_in_code_points(Encoded& encoded, std::string_view text, int8_t sequen
 // How text becomes ids, as in GPT-2 and in Hugging Face's `ByteLevel`:
 //   1. normalise (none, NFC or NFKC), then lower-case, if so trained;
 //   2. put a space before it, if so trained (`prefix_space`), so that a word is the same token wherever it stands;
-//   3. cut it into words: contractions ('s 't 're 've 'm 'll 'd), letters, digits, other signs, each with at most one
-//   space
+//   3. cut it into words: contractions ('s 't 're 've 'm 'll 'd), letters, digits, other characters, each with at most
+//   one space
 //      before it, and runs of white space;
 //   4. merge the bytes of each word, the earliest learned pair first, the leftmost of equals first.
 //
 // Round trip: decode(encode(x)) == x for any bytes x, also for those that are not UTF-8, where no normaliser and no
-// lower-casing is set. A byte that is no part of well-formed UTF-8 counts as one of the other signs in step 3 and
+// lower-casing is set. A byte that is no part of well-formed UTF-8 counts as one of the other characters in step 3 and
 // passes through step 1 as it is. The space of step 2 is always added to text that is not empty, and decode takes one
 // leading space away again; so "a" and " a" differ. (A file of Hugging Face's that says `add_prefix_space` adds none
 // where there is one and takes none away: there decode(encode("a")) == " a", as Hugging Face's own.)
 //
-// Text is only ever text: "</s>" in it is encoded as the four signs it is, never as the token that ends a sentence.
-// Hugging Face's `tokenizers` gives the same ids with `encode_special_tokens = True`. Letters, digits and white space
-// are those of ICU's version of Unicode; signs that are in one version and not in another may be cut apart differently.
+// Text is only ever text: "</s>" in it is encoded as the four characters it is, never as the token that ends a
+// sentence. Hugging Face's `tokenizers` gives the same ids with `encode_special_tokens = True`. Letters, digits and
+// white space are those of ICU's version of Unicode; characters that are in one version and not in another may be cut
+// apart differently.
 class Tokenizer {
  public:
   Tokenizer() = default;  // holds none: every method but operator bool throws
@@ -136,7 +137,7 @@ struct BpeOptions {
 // stays smaller than asked where no pair is left that was seen `min_frequency` times. The same lines in any order give
 // the same tokenizer, and the one that Hugging Face's `BpeTrainer` gives, except that no merge ever spells a special
 // token. Throws: invalid_argument for a vocabulary that does not hold specials and bytes, a special that is empty, not
-// UTF-8, given twice or the sign of a byte, a min_frequency below 1.
+// UTF-8, given twice or the character of a byte, a min_frequency below 1.
 Tokenizer train_bpe(const std::vector<std::string>& lines, const BpeOptions& options = {});
 
 }  // namespace mh

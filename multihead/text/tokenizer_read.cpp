@@ -88,7 +88,7 @@ void read_vocabulary(const JsonFields& model, Ids& ids) {
   const std::string where = model.where() + ": vocab";
   for (const auto& [token, value] : model.object("vocab")) {
     int64_t id = 0;
-    check(value.get(id) == simdjson::SUCCESS, "{}: the id of {} is no whole number", where, in_quotes(token));
+    check(value.get(id) == simdjson::SUCCESS, "{}: the id of {} is not a whole number", where, in_quotes(token));
     check(!ids.contains(token), "{}: the token {} stands there twice", where, in_quotes(token));
     add_token(ids, token, id, where);
   }
@@ -153,7 +153,7 @@ void read_merges(const JsonFields& model, const Ids& ids, TokenizerSpec& spec) {
   };
   for (const JsonElement merge : model.array("merges")) {
     const auto parts = merge_parts(merge);
-    check(parts.has_value(), "{}: number {} is no pair of tokens; expected [\"a\", \"b\"] or \"a b\"", where,
+    check(parts.has_value(), "{}: number {} is not a pair of tokens; expected [\"a\", \"b\"] or \"a b\"", where,
           spec.merges.size());
     result.assign(parts->first).append(parts->second);
     spec.merges.push_back({{id_of(parts->first), id_of(parts->second)}, id_of(result)});

@@ -19,7 +19,7 @@ std::array<int32_t, 256> tokens_of_bytes(const TokenizerState& state, const std:
       fail(ErrorKind::unsupported, "{}: the vocabulary has no token '{}' for byte {}; expected one for each of the 256",
            name, character, byte);
     check(!state.spec.special[static_cast<size_t>(found->second)],
-          "{}: the special token '{}' is the sign of byte {}; expected special tokens that no text becomes", name,
+          "{}: the special token '{}' stands for byte {}; expected special tokens that no text becomes", name,
           character, byte);
     out[byte] = found->second;
   }

@@ -208,7 +208,7 @@ void learn_merges(Corpus& corpus, const BpeOptions& options, TokenizerSpec& spec
 Tokenizer train_bpe(const std::vector<std::string>& lines, const BpeOptions& options) {
   detail::check_options(options);
   detail::TokenizerSpec spec = detail::without_merges(options);
-  // Also the check that no special token is the sign of a byte.
+  // Also the check that no special token stands for a byte.
   const detail::TokenizerState bytes(spec, "train_bpe");
   std::array<int32_t, 256> tokens{};
   for (size_t byte = 0; byte < tokens.size(); ++byte) tokens[byte] = bytes.ids.at(detail::byte_characters()[byte]);

@@ -115,8 +115,7 @@ void Run::resume() {
   check(old.tokenizer.empty() || old.tokenizer == state_.tokenizer,
         "train: {}/tokenizer.json is not the tokenizer that the run began with; expected its hash to be {}", folder_,
         old.tokenizer);
-  if (!changes.empty())
-    say(fmt::format("train: this goes on otherwise than the run would have: {}", fmt::join(changes, ", ")));
+  if (!changes.empty()) say(fmt::format("train: resuming with changed settings: {}", fmt::join(changes, ", ")));
   if (old.data != state_.data)
     say(fmt::format("train: {} does not hold the data that the run began with; it goes on with the new ones",
                     config_.data.train));

@@ -121,10 +121,10 @@ TEST_F(TokenizerVerb, WhatCannotBeDoneIsOneSentence) {
   EXPECT_NE(refusal("tokenizer encode " + path("none.json") + " < /dev/null", 1).find("cannot read"),
             std::string::npos);
   EXPECT_NE(refusal("tokenizer encode " + good + " < " + good, 1).find("no JSON"), std::string::npos);
-  EXPECT_NE(refusal("tokenizer decode " + path("t.json") + " < " + good, 1).find("line 1: 'text' is no token id"),
+  EXPECT_NE(refusal("tokenizer decode " + path("t.json") + " < " + good, 1).find("line 1: 'text' is not a token id"),
             std::string::npos);
   write("large.txt", "5 999999\n");
-  EXPECT_NE(refusal("tokenizer decode " + path("t.json") + " < " + path("large.txt"), 1).find("999999 is no token"),
+  EXPECT_NE(refusal("tokenizer decode " + path("t.json") + " < " + path("large.txt"), 1).find("999999 is not a token"),
             std::string::npos);
   EXPECT_EQ(run("tokenizer encode " + path("t.json") + " < " + good + " > /dev/full").code, 1);
 }

@@ -151,7 +151,7 @@ TEST(Checkpoint, PassesOverTheDamagedAndSaysSo) {
 TEST(Checkpoint, AnotherSafetensorsFileIsNone) {
   const TemporaryFolder folder;
   write_safetensors(folder / "file", {.tensors = {}, .metadata = {{"a", "b"}}});
-  EXPECT_TRUE(refusal_of([&] { read_checkpoint(folder / "file"); }).says("it is no checkpoint"));
+  EXPECT_TRUE(refusal_of([&] { read_checkpoint(folder / "file"); }).says("it is not a checkpoint"));
   const std::string header =
       R"({"__metadata__":{"multihead.step":"1","multihead.state":""},"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})";
   const std::string length{static_cast<char>(header.size()), 0, 0, 0, 0, 0, 0, 0};

@@ -61,7 +61,7 @@ TEST(RowsRefusals, NumbersOutsideTheirTable) {
   EXPECT_EQ(refusal([&] {
               cross_entropy(logits, numbers({0, 3}));
             }),
-            "cross_entropy: target 3 of row 1 is no class; expected 0 to 2, or -1 for none");
+            "cross_entropy: target 3 of row 1 is not a class; expected 0 to 2, or -1 for none");
   EXPECT_EQ(refusal([&] { cross_entropy(logits, numbers({0})); }),
             "cross_entropy: targets does not fit logits; expected one for each row; logits is [2, 3], targets is [1]");
   EXPECT_EQ(refusal([&] {
@@ -122,7 +122,7 @@ TEST(RowsRefusals, LinearCrossEntropy) {
   EXPECT_EQ(refusal([&] { linear_cross_entropy(x, w, zeros(Shape{3}, DType::i32)); }),
             "linear_cross_entropy: targets does not fit x; expected one for each row; x is [2, 5], targets is [3]");
   EXPECT_EQ(refusal([&] { linear_cross_entropy(x, w, full(Shape{2}, 7, DType::i32)); }),
-            "linear_cross_entropy: target 7 of row 0 is no class; expected 0 to 6, or -1 for none");
+            "linear_cross_entropy: target 7 of row 0 is not a class; expected 0 to 6, or -1 for none");
   EXPECT_EQ(refusal([&] { linear_cross_entropy(x.to(DType::f16), w, targets); }),
             "linear_cross_entropy: x has elements of type f16; expected f32 or bf16");
 }

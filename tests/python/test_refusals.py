@@ -37,7 +37,7 @@ REFUSED = {
     "scale with cosine": (dict(similarity=multihead.cosine(), scale=2.0), ValueError, "tau"),
     "similarity": (dict(similarity="cosine"), TypeError, "similarity is a str"),
     "scale": (dict(scale="x"), TypeError, "scale is a str; expected a number"),
-    "a seed that is no number": (dict(dropout=0.5, seed="x"), TypeError, "seed is 'x'; expected a whole number"),
+    "a seed that is not a number": (dict(dropout=0.5, seed="x"), TypeError, "seed is 'x'; expected a whole number"),
     "a negative seed": (dict(dropout=0.5, seed=-1), ValueError, "seed is -1; expected a whole number"),
     "score mixing": (dict(score_mix=Q), TypeError, "score_mix is a ndarray; expected multihead.head_mix"),
     "one boundary": (dict(cu_seqlens_q=[0, 1]), ValueError, "cu_seqlens_k"),

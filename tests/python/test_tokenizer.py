@@ -129,7 +129,7 @@ def test_refusals(shipped, tmp_path):
         shipped.encode_batch("abc")
     with pytest.raises(ValueError, match="surrogates"):
         shipped.encode("\udc80")
-    with pytest.raises(ValueError, match="8000 is no token"):
+    with pytest.raises(ValueError, match="8000 is not a token"):
         shipped.decode([8000])
     with pytest.raises(TypeError, match="expected an integer"):
         shipped.decode(["a"])

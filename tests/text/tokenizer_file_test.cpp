@@ -100,7 +100,7 @@ TEST(TokenizerFile, WrongTypesAreNamed) {
   expect_refused(with("/added_tokens/0/id", "0"), "expected a whole number");
   expect_refused(with("/model", 3), "model: this has no 'type'");
   expect_refused(with("/model/vocab", Json::array()), "'vocab' is of the wrong type; expected an object");
-  expect_refused(with("/model/vocab/a", 1.5), "the id of \"a\" is no whole number");
+  expect_refused(with("/model/vocab/a", 1.5), "the id of \"a\" is not a whole number");
   expect_refused(with("/model/merges", Json::object()), "'merges' is of the wrong type; expected an array");
   expect_refused(with("/normalizer", "NFC"), "no 'type'");
   expect_refused(with("/pre_tokenizer/use_regex", 1), "expected true or false");
@@ -115,7 +115,7 @@ TEST(TokenizerFile, ContradictionsAreRefused) {
   expect_refused(with("/added_tokens/0/id", 1), "the token \"<pad>\" has two ids, 0 and 1");
   expect_refused(with("/added_tokens/1/content", "never heard of"), "has the id 1");
   for (const Json& merge : {Json{"a"}, Json{"a", "b", "c"}, Json{1, 2}, Json("ab"), Json("a b c"), Json(7)})
-    expect_refused(with("/model/merges/1", merge), "number 1 is no pair of tokens");
+    expect_refused(with("/model/merges/1", merge), "number 1 is not a pair of tokens");
   expect_refused(with("/model/merges/0", {"a", "nowhere"}), "number 0 needs the token \"nowhere\"");
   expect_refused(with("/model/merges/0", {"x", "y"}), "needs the token \"xy\"");
 }
@@ -144,7 +144,7 @@ TEST(TokenizerFile, AByteWithoutATokenVanishesAndNoTextBecomesASpecialOne) {
     made["added_tokens"].push_back({{"id", made["model"]["vocab"][token]}, {"content", token}, {"special", true}});
     return made;
   };
-  expect_refused(special("a"), "the special token 'a' is the sign of byte 97");
+  expect_refused(special("a"), "the special token 'a' stands for byte 97");
   expect_refused(special("Ġthe"), "a merge makes the special token \"Ġthe\"");
 }
 

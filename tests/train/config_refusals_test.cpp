@@ -87,8 +87,8 @@ TEST(ConfigRefusals, WhatIsNoToml) {
   for (const char* text : {"[model]\nwidth = \n", "[model]\nwidth = 1\nwidth = 2\n", "[model]\nwidth 1\n",
                            "[model]\n\xFF\n", "[model]\n\"", "[model]\nwidth = 1\nwidth.x = 2\n"}) {
     const std::string sentence = of_text(text);
-    EXPECT_TRUE(sentence.starts_with("a.toml:2: this is no TOML: ") ||
-                sentence.starts_with("a.toml:3: this is no TOML: "))
+    EXPECT_TRUE(sentence.starts_with("a.toml:2: this is not valid TOML: ") ||
+                sentence.starts_with("a.toml:3: this is not valid TOML: "))
         << sentence;
     EXPECT_EQ(sentence.find('\n'), std::string::npos) << sentence;
   }
@@ -110,7 +110,7 @@ TEST(ConfigRefusals, Flags) {
 TEST(ConfigRefusals, ValuesThatDoNotFitEachOther) {
   EXPECT_EQ(of_flags({"data.train="}), "config: data.train is not given; expected the file of the training pairs");
   EXPECT_EQ(of_flags({"train.output="}), "config: train.output is not given; expected the folder for the model");
-  EXPECT_EQ(of_flags({"model.heads=3"}), "config: model.width 256 is no multiple of model.heads 3");
+  EXPECT_EQ(of_flags({"model.heads=3"}), "config: model.width 256 is not a multiple of model.heads 3");
   EXPECT_EQ(of_flags({"model.positions=rotary", "model.width=12"}),
             "config: rotary positions need heads of even width; model.width / model.heads is 3");
   EXPECT_EQ(of_flags({"data.max_length=300"}), "config: data.max_length 300 is above model.max_length 256");

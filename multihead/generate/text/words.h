@@ -9,8 +9,8 @@
 
 namespace mh::detail {
 
-// Of each token the word, counted by white space from 0, in which its last sign stands; -1 for special tokens and those
-// of white space alone.
+// Of each token the word, counted by white space from 0, in which its last character stands; -1 for special tokens and
+// those of white space alone.
 std::vector<int64_t> words_of(const Tokenizer& tokenizer, const std::vector<int32_t>& ids);
 
 // How many words `words` (as words_of gives them) tells of.

@@ -21,7 +21,7 @@ int64_t counted_rows(std::string_view op, const Tensor& targets, int64_t classes
   int64_t counted = 0;
   for (int64_t n = 0; n < flat.count(); ++n) {
     if (at[n] == options.ignore) continue;
-    check(at[n] >= 0 && at[n] < classes, "{}: target {} of row {} is no class; expected 0 to {}, or {} for none", op,
+    check(at[n] >= 0 && at[n] < classes, "{}: target {} of row {} is not a class; expected 0 to {}, or {} for none", op,
           at[n], n, classes - 1, options.ignore);
     ++counted;
   }

@@ -28,7 +28,7 @@ TextEncoder load_text_encoder(const std::string& folder, HeadKind head, DType co
 TextEncoder load_text_encoder(const std::string& folder, DType compute);
 
 // encode_input, cut to max_length. Never empty: a text without a token has the unknown
-// word, or id 0. `cut`: whether something was left out. Throws: invalid_argument for text that is not UTF-8.
+// word, or id 0. `cut`: whether text was cut. Throws: invalid_argument for text that is not UTF-8.
 Encoded encode_whole(const Tokenizer& tokenizer, std::string_view text, int64_t max_length, bool& cut);
 
 // Calls run(numbers of sequences) for all of them, those of similar length together, with about `tokens` tokens a

@@ -38,7 +38,7 @@ OrderedJson read_merge_lines(std::string_view text, const std::string& where) {
     if (line.empty() || line.starts_with("#version")) continue;
     const size_t space = line.find(' ');
     check(space != line.npos && line.find(' ', space + 1) == line.npos && space > 0 && space + 1 < line.size(),
-          "{}: the line {} is no pair of tokens", where, in_quotes(line));
+          "{}: the line {} is not a pair of tokens", where, in_quotes(line));
     out.push_back({line.substr(0, space), line.substr(space + 1)});
   }
   return out;

@@ -44,7 +44,7 @@ class SyntaxReader {
   }
 
   void wrong_if(bool wrong, std::string_view what) const {
-    check(!wrong, "{}: {} is no pattern: {}", where_, in_quotes(source_), what);
+    check(!wrong, "{}: {} is not a pattern: {}", where_, in_quotes(source_), what);
   }
   [[noreturn]] void refuse(std::string_view what) const {
     fail(ErrorKind::unsupported, "{}: {} in the pattern {} is not supported", where_, in_quotes(what),

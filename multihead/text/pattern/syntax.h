@@ -22,7 +22,7 @@ constexpr uint32_t kUnlimited = ~uint32_t{0};
 
 // Reads the syntax of Oniguruma as far as tokenizers use it: alternatives, groups, (?i:), (?=), (?!), (?>), ? * + {m,n}
 // with ? and +, \s \S \w \W \d \D \p{..} \P{..} \r \n \t, and classes with sets inside and &&. Throws, beginning with
-// `where`: unsupported for anything else, by name; invalid_argument for what is no pattern.
+// `where`: unsupported for anything else, by name; invalid_argument for what is not a pattern.
 PatternNode parse_pattern(std::string_view source, const std::string& where);
 
 // Whether nothing at all can match it.

@@ -40,7 +40,7 @@ void match_literal(std::string_view text, std::string_view what, Stretches& out)
 // Leaves of the stretches what `behaviour` says, in order.
 void behave(Stretches& stretches, Behaviour behaviour);
 
-// Cuts every piece that is no token into the parts that `matches(text, stretches)` and `behaviour` give.
+// Cuts every piece that is not a token into the parts that `matches(text, stretches)` and `behaviour` give.
 template <class Matches>
 void cut_pieces(Document& document, Behaviour behaviour, Matches&& matches) {
   Pieces out;

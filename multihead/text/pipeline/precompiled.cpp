@@ -154,7 +154,7 @@ std::string from_base64(std::string_view text, const std::string& where) {
   uint32_t bits = 0, count = 0;
   const size_t end = text.find('=') == std::string_view::npos ? text.size() : text.find('=');
   check(text.size() % 4 == 0 && text.size() - end <= 2 && text.find_first_not_of('=', end) == std::string_view::npos,
-        "{}: this is no base64", where);
+        "{}: this is not valid base64", where);
   for (const char c : text.substr(0, end)) {
     const int value = c >= 'A' && c <= 'Z'   ? c - 'A'
                       : c >= 'a' && c <= 'z' ? c - 'a' + 26
@@ -162,7 +162,7 @@ std::string from_base64(std::string_view text, const std::string& where) {
                       : c == '+'             ? 62
                       : c == '/'             ? 63
                                              : -1;
-    check(value >= 0, "{}: this is no base64", where);
+    check(value >= 0, "{}: this is not valid base64", where);
     bits = bits << 6 | static_cast<uint32_t>(value);
     count += 6;
     if (count < 8) continue;

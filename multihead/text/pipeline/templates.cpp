@@ -13,7 +13,7 @@ using Kind = TemplatePart::Kind;
 using SpecialIds = std::unordered_map<std::string_view, std::vector<int32_t>>;
 
 int32_t token_id(int64_t id, const std::string& where, int32_t size) {
-  check(id >= 0 && id < size, "{}: {} is no token; expected ids from 0 to {}", where, id, size - 1);
+  check(id >= 0 && id < size, "{}: {} is not a token; expected ids from 0 to {}", where, id, size - 1);
   return static_cast<int32_t>(id);
 }
 
@@ -22,7 +22,7 @@ TemplatePart read_named(const JsonFields& fields, std::string_view name, int32_t
   const simdjson::dom::array both = fields.array(name);
   int64_t id = 0;
   check(both.size() == 2 && both.at(0).is_string() && both.at(1).get(id) == simdjson::SUCCESS,
-        "{}: '{}' is no token with its id; expected [\"[SEP]\", 102]", fields.where(), name);
+        "{}: '{}' is not a token with its id; expected [\"[SEP]\", 102]", fields.where(), name);
   return {Kind::special, 0, {token_id(id, fields.where(), size)}};
 }
 
@@ -56,7 +56,7 @@ SpecialIds read_special_ids(const JsonFields& fields, int32_t size) {
     std::vector<int32_t>& ids = out[name];
     for (const JsonElement element : special.array("ids")) {
       int64_t id = 0;
-      check(element.get(id) == simdjson::SUCCESS, "{}: an id of {} is no whole number", where, in_quotes(name));
+      check(element.get(id) == simdjson::SUCCESS, "{}: an id of {} is not a whole number", where, in_quotes(name));
       ids.push_back(token_id(id, where, size));
     }
   }

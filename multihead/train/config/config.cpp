@@ -92,13 +92,13 @@ void check_section(const std::string& where, const std::string& name, const toml
 void put_file(TrainConfig& config, std::string_view text, const std::string& name) {
   if (const auto broken = utf8_error(text)) {
     const auto lines = std::count(text.begin(), text.begin() + static_cast<int64_t>(*broken), '\n');
-    fail(ErrorKind::invalid_argument, "{}:{}: this is no TOML: it is not UTF-8", name, lines + 1);
+    fail(ErrorKind::invalid_argument, "{}:{}: this is not valid TOML: it is not UTF-8", name, lines + 1);
   }
   toml::table file;
   try {
     file = toml::parse(text, name);
   } catch (const toml::parse_error& error) {
-    fail(ErrorKind::invalid_argument, "{}:{}: this is no TOML: {}", name, error.source().begin.line,
+    fail(ErrorKind::invalid_argument, "{}:{}: this is not valid TOML: {}", name, error.source().begin.line,
          error.description());
   }
   const auto place = [&](const toml::node& node) { return fmt::format("{}:{}", name, node.source().begin.line); };
@@ -211,7 +211,7 @@ void check_config(const TrainConfig& config) {
   check(!recurrent.is_recurrent() || model.encoder_layers > 0,
         "config: model.encoder_layers is 0; expected 1 or more of a recurrent net");
   check(recurrent.is_recurrent() || model.width % model.heads == 0,
-        "config: model.width {} is no multiple of model.heads {}", model.width, model.heads);
+        "config: model.width {} is not a multiple of model.heads {}", model.width, model.heads);
   check(recurrent.is_recurrent() || model.positions != ModelPositions::rotary || model.width / model.heads % 2 == 0,
         "config: rotary positions need heads of even width; model.width / model.heads is {}",
         model.width / model.heads);

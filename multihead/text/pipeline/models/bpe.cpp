@@ -180,7 +180,7 @@ std::vector<Merge> read_ranked(const JsonFields& model, const TokenIds& ids, siz
   };
   for (const JsonElement merge : model.array("merges")) {
     const auto parts = two_parts(merge);
-    check(parts.has_value(), "{}: number {} is no pair of tokens; expected [\"a\", \"b\"] or \"a b\"", where,
+    check(parts.has_value(), "{}: number {} is not a pair of tokens; expected [\"a\", \"b\"] or \"a b\"", where,
           out.size());
     const std::string left(parts->first), right(parts->second);
     check(right.size() >= prefix, "{}: number {} goes on with {}, which is shorter than the prefix", where, out.size(),

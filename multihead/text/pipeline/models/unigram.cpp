@@ -109,7 +109,7 @@ double read_piece(const JsonElement& element, const std::string& where, TokenIds
   double score = 0;
   const bool fits = element.get(both) == simdjson::SUCCESS && both.size() == 2 &&
                     both.at(0).get(token) == simdjson::SUCCESS && both.at(1).get(score) == simdjson::SUCCESS;
-  check(fits, "{}: number {} is no piece with a score; expected [\"a\", -1.5]", where, ids.size());
+  check(fits, "{}: number {} is not a piece with a score; expected [\"a\", -1.5]", where, ids.size());
   check(!token.empty(), "{}: number {} is empty; expected pieces of at least one character", where, ids.size());
   check(ids.emplace(token, static_cast<int32_t>(ids.size())).second, "{}: the token {} stands there twice", where,
         in_quotes(token));

@@ -90,7 +90,7 @@ void read_word_vocabulary(const JsonFields& model, TokenIds& ids) {
   const std::string where = model.where() + ": vocab";
   for (const auto& [token, value] : model.object("vocab")) {
     int64_t id = 0;
-    check(value.get(id) == simdjson::SUCCESS, "{}: the id of {} is no whole number", where, in_quotes(token));
+    check(value.get(id) == simdjson::SUCCESS, "{}: the id of {} is not a whole number", where, in_quotes(token));
     check(id >= 0 && id < std::numeric_limits<int32_t>::max(), "{}: the token {} has the id {}; expected 0 to 2^31 - 2",
           where, in_quotes(token), id);
     const bool fresh = ids.emplace(token, static_cast<int32_t>(id)).second;

@@ -20,7 +20,7 @@ using JsonElement = simdjson::dom::element;
 // Every reader throws a sentence that begins with `where`: "tokenizer 'a.json': model".
 class JsonFields {
  public:
-  // Throws: invalid_argument where `element` is no object, has a field twice, or one that is not among `known`.
+  // Throws: invalid_argument where `element` is not an object, has a field twice, or one that is not among `known`.
   JsonFields(const JsonElement& element, std::string where, std::initializer_list<std::string_view> known);
 
   // Nothing where the field is missing or null.
