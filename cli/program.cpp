@@ -57,6 +57,7 @@ void make_program(CLI::App& app, int& code) {
   add_new(app, code);
   add_train(app, code);
   add_translate(app, code);
+  add_summarise(app, code);
   add_generate(app, code);
   add_show(app, code);
   add_heads(app, code);

@@ -13,6 +13,7 @@ namespace mh::cli {
 void add_doctor(CLI::App& app, int& code);
 void add_bench(CLI::App& app, int& code);
 void add_translate(CLI::App& app, int& code);
+void add_summarise(CLI::App& app, int& code);
 void add_generate(CLI::App& app, int& code);
 void add_show(CLI::App& app, int& code);
 void add_heads(CLI::App& app, int& code);

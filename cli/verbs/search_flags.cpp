@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "cli/threads_flag.h"
 #include "cli/values.h"
@@ -32,6 +34,7 @@ LengthPenalty penalty_of(const std::string& text) {
 }  // namespace
 
 void SearchFlags::add_to(CLI::App& verb) {
+  verb_ = &verb;
   WritingRules& rules = search.rules;
   const auto count = [&](const char* flag, auto& place, const char* about, int64_t low = 1,
                          int64_t high = std::numeric_limits<int64_t>::max()) {
@@ -44,9 +47,13 @@ void SearchFlags::add_to(CLI::App& verb) {
   verb.add_option("--patience", search.patience, "search on until patience times beam hypotheses are finished (1)")
       ->type_name("X")
       ->check(number_above(0, 1e6));
-  count("--max-length", rules.max_length,
-        "most tokens of a translation; else 2 per source token + 12, and the model's");
-  count("--min-length", rules.min_length, "fewest tokens of a translation (0)", 0);
+  verb.add_option("--stop", stop,
+                  "when a beam is done: its first hypotheses are (of our own models), nothing can win any more, or as "
+                  "Hugging Face guesses")
+      ->type_name("KIND")
+      ->check(one_of({"first", "exact", "hf"}));
+  count("--max-length", rules.max_length, "most tokens of a text; else 2 per source token + 12, and the model's");
+  count("--min-length", rules.min_length, "fewest tokens of a text (0)", 0);
   verb.add_option("--repetition-penalty", rules.repetition_penalty,
                   "above 1: words already written become less likely (1)")
       ->type_name("X")
@@ -61,10 +68,66 @@ void SearchFlags::add_to(CLI::App& verb) {
 
 void SearchFlags::settle() {
   search.penalty = penalty_of(penalty);
+  search.stop = stop == "hf" ? Stop::heuristic : stop == "exact" ? Stop::exact : Stop::first;
   const WritingRules& rules = search.rules;
   if (rules.max_length > 0 && rules.min_length > rules.max_length)
     throw CLI::ValidationError("--min-length", fmt::format("{} is more than --max-length {}; expected at most that",
                                                            rules.min_length, rules.max_length));
+}
+
+bool SearchFlags::given(const char* flag) const { return verb_ != nullptr && verb_->count(flag) > 0; }
+
+SearchOptions SearchFlags::over(SearchOptions folder) const {
+  if (given("--beam")) folder.beam = search.beam;
+  if (given("--length-penalty")) folder.penalty = search.penalty;
+  if (given("--patience")) folder.patience = search.patience;
+  if (given("--stop")) folder.stop = search.stop;
+  folder.n_best = search.n_best;
+  folder.batch = search.batch;
+  folder.rules = over(std::move(folder.rules));
+  return folder;
+}
+
+WritingRules SearchFlags::over(WritingRules folder) const {
+  const WritingRules& rules = search.rules;
+  if (given("--max-length")) {
+    folder.max_length = rules.max_length;
+    folder.max_text = 0;
+    folder.min_length = std::min(folder.min_length, rules.max_length);
+  }
+  if (given("--min-length")) folder.min_length = rules.min_length;
+  if (given("--repetition-penalty")) folder.repetition_penalty = rules.repetition_penalty;
+  if (given("--no-repeat")) folder.no_repeat_ngram = rules.no_repeat_ngram;
+  return folder;
+}
+
+void SamplingFlags::add_to(CLI::App& verb) {
+  verb_ = &verb;
+  CLI::Option* draws =
+      verb.add_flag("--sample", sample, "draw words at random instead of searching; the flags below say how");
+  for (const char* searching : {"--beam", "--length-penalty", "--patience", "--stop"})
+    draws->excludes(verb.get_option(searching));
+  const auto flag = [&](const char* name, auto& place, const char* about, const char* type,
+                        const CLI::Validator& fits) {
+    verb.add_option(name, place, about)->type_name(type)->check(fits)->needs(draws);
+  };
+  flag("--temperature", sampling.temperature, "below 1 bolder choices are rarer, above 1 likelier (1)", "X",
+       number_above(0, 1e6));
+  flag("--top-k", sampling.top_k, "draw from the N most probable words only (0: all)", "N", whole_number(0));
+  flag("--top-p", sampling.top_p, "draw from the fewest words that have this probability together (1)", "P",
+       number_above(0, 1));
+  flag("--min-p", sampling.min_p, "leave out words less than P times as probable as the best (0)", "P", number(0, 1));
+  flag("--seed", sampling.seed, "of the draws (1); the same seed gives the same words", "N", whole_number(0));
+}
+
+SamplingOptions SamplingFlags::over(SamplingOptions folder) const {
+  const auto given = [&](const char* flag) { return verb_ != nullptr && verb_->count(flag) > 0; };
+  if (given("--temperature")) folder.temperature = sampling.temperature;
+  if (given("--top-k")) folder.top_k = sampling.top_k;
+  if (given("--top-p")) folder.top_p = sampling.top_p;
+  if (given("--min-p")) folder.min_p = sampling.min_p;
+  if (given("--seed")) folder.seed = sampling.seed;
+  return folder;
 }
 
 }  // namespace mh::cli

@@ -50,13 +50,19 @@ constexpr const char* kTranslateEnd =
     "  tokens     what was written, </s> at the end of each sentence: text, log_p\n"
     "  alignment  pairs [source word, target word], from 0, words cut at white space\n"
     "\n"
+    "MODEL may be a Hugging Face folder (Marian, M2M-100, NLLB, mBART, T5; BART, Pegasus): its generation_config.json is\n"
+    "followed where no flag says otherwise, and a line is one sentence (--sentences: cut), so that what is written is\n"
+    "what transformers' generate() writes. --from and --to name the languages of a model that knows several, as it\n"
+    "spells them: deu_Latn (NLLB), de_DE (mBART), de (M2M-100), deu (Marian); of T5 the tasks in its config.json.\n"
+    "\n"
     "A line that is not UTF-8 is skipped: empty on stdout, said on stderr. Without MODEL: the folder MULTIHEAD_MODEL of\n"
     "the environment, or the model that comes with the project.\n"
     "\n"
     "  echo 'How are you?' | multihead translate\n"
     "  multihead translate --beam 8 --nbest 3 --scores < text.en\n"
     "  multihead translate --json --warn < text.en\n"
-    "  echo 'The weather is fine.' | multihead translate --attention";
+    "  echo 'The weather is fine.' | multihead translate --attention\n"
+    "  echo 'How are you?' | multihead translate nllb-200-distilled-600M --from eng_Latn --to deu_Latn";
 
 // 47 of the 1,000 sentences of the validation set have a lower one with models/en-de.
 constexpr double kLowMean = -0.6;
@@ -67,9 +73,11 @@ constexpr size_t kFirstRound = 256, kLargestRound = 4096;
 struct TranslateChoice {
   std::optional<std::string> model, page;
   SearchFlags flags;
-  SamplingOptions sampling;
+  SamplingFlags drawing;
+  LanguagePair languages;
+  std::string prefix;
   TranslationView view;
-  bool sample = false, whole = false, alone = false, time = false, warn = false;
+  bool whole = false, sentences = false, alone = false, time = false, warn = false;
   double warn_below = kLowMean;
   int64_t layer = 0;  // from 1; 0: the last but one
 };
@@ -111,8 +119,8 @@ void show_first(const TranslateChoice& choice, const Translator& translator, con
             candidate.sentences.size());
 }
 
-void round(const TranslateChoice& choice, const Translator& translator, const std::vector<LineReader::Line>& lines,
-           Tally& tally) {
+void round(const TranslateChoice& choice, const Translator& translator, const GenerationConfig& how,
+           const std::vector<LineReader::Line>& lines, Tally& tally) {
   std::vector<std::string> texts;
   for (const LineReader::Line& line : lines) texts.push_back(line.text);
   std::vector<Translation> done(lines.size());  // of a line that waits for those before it: what stderr is told of it
@@ -122,18 +130,38 @@ void round(const TranslateChoice& choice, const Translator& translator, const st
     std::fwrite(text.data(), 1, text.size(), stdout);
     flush_output();
   });
-  const TextOptions text{
-      .split = !choice.whole, .on_line = [&](size_t n, const Translation& translation) {
-        done[n] = translation;
-        output.put(n, shown(choice.view, translator, tally.lines + static_cast<int64_t>(n) + 1, translation));
-      }};
+  TextOptions text{.languages = choice.languages, .prefix = choice.prefix};
+  if (choice.whole || choice.sentences) text.split = choice.sentences;
+  text.on_line = [&](size_t n, const Translation& translation) {
+    done[n] = translation;
+    output.put(n, shown(choice.view, translator, tally.lines + static_cast<int64_t>(n) + 1, translation));
+  };
   const auto begin = std::chrono::steady_clock::now();
-  SamplingOptions sampling = choice.sampling;
-  sampling.first_sentence = static_cast<uint64_t>(tally.lines);
-  choice.sample ? translator.sample(texts, sampling, text) : translator.translate(texts, choice.flags.search, text);
+  GenerationConfig own = how;
+  own.sampling.first_sentence = static_cast<uint64_t>(tally.lines);
+  translator.write(texts, own, text);
   tally.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (choice.page && tally.lines == 0) show_first(choice, translator, done.front().candidates.front());
   tally.lines += static_cast<int64_t>(lines.size());
+}
+
+// How the folder wants it, with what the flags say in its place; what it asks for and gets not is said.
+GenerationConfig settled(TranslateChoice& choice, const Translator& translator) {
+  const TextTask& folder = translator.defaults(translator.task_of(choice.languages));
+  GenerationConfig how = folder.how;
+  for (const std::string& sentence : how.unread) mention("multihead translate: {}", sentence);
+  if (choice.prefix.empty()) choice.prefix = folder.prefix;
+  how.sample = choice.drawing.sample || (how.sample && !choice.flags.searches());
+  how.search = choice.flags.over(how.search);
+  how.sampling = choice.drawing.over(how.sampling);
+  how.sampling.samples = how.search.n_best;
+  how.sampling.rules = choice.flags.over(how.sampling.rules);
+  how.sampling.batch = how.search.batch;
+  const std::vector<std::string> languages = translator.languages();
+  if (languages.size() > 1 && choice.languages.to.empty() && how.search.rules.forced_begin < 0)
+    mention("multihead translate: the model writes {} languages, from {} to {}; --to says which", languages.size(),
+            languages.front(), languages.back());
+  return how;
 }
 
 int run(TranslateChoice choice) {
@@ -142,18 +170,16 @@ int run(TranslateChoice choice) {
   check(choice.layer == 0 || choice.view.looks(), "--layer goes with --attention, --alignments or --json");
   if (choice.page) check_output("--show", *choice.page, files_of(model_folder(choice.model)));
   choice.view.numbers = choice.flags.search.n_best > 1;
-  choice.sampling.samples = choice.flags.search.n_best;
-  choice.sampling.rules = choice.flags.search.rules;
-  choice.sampling.batch = choice.flags.search.batch;
   const Translator translator = Translator::load(model_folder(choice.model), choice.flags.compute());
   choice.view.layer = layer_of(choice, translator);
+  const GenerationConfig how = settled(choice, translator);
   if (isatty(STDIN_FILENO) == 1) mention("Type a sentence and press Enter; Ctrl-D ends.");
 
   LineReader reader(STDIN_FILENO);
   Tally tally;
   size_t most = choice.alone ? 1 : kFirstRound;
   for (auto lines = reader.take(most); !lines.empty(); lines = reader.take(most)) {
-    round(choice, translator, lines, tally);
+    round(choice, translator, how, lines, tally);
     if (!choice.alone) most = std::min(4 * most, kLargestRound);
   }
   if (choice.time) {
@@ -163,25 +189,6 @@ int run(TranslateChoice choice) {
             static_cast<double>(tally.tokens) / seconds, threads());
   }
   return kDone;
-}
-
-void add_sampling(CLI::App& verb, TranslateChoice& choice) {
-  CLI::Option* sample =
-      verb.add_flag("--sample", choice.sample, "draw words at random instead of searching; the flags below say how");
-  for (const char* searching : {"--beam", "--length-penalty", "--patience"})
-    sample->excludes(verb.get_option(searching));
-  const auto flag = [&](const char* name, auto& place, const char* about, const char* type,
-                        const CLI::Validator& fits) {
-    verb.add_option(name, place, about)->type_name(type)->check(fits)->needs(sample);
-  };
-  SamplingOptions& sampling = choice.sampling;
-  flag("--temperature", sampling.temperature, "below 1 bolder choices are rarer, above 1 likelier (1)", "X",
-       number_above(0, 1e6));
-  flag("--top-k", sampling.top_k, "draw from the N most probable words only (0: all)", "N", whole_number(0));
-  flag("--top-p", sampling.top_p, "draw from the fewest words that have this probability together (1)", "P",
-       number_above(0, 1));
-  flag("--min-p", sampling.min_p, "leave out words less than P times as probable as the best (0)", "P", number(0, 1));
-  flag("--seed", sampling.seed, "of the draws (1); the same seed gives the same words", "N", whole_number(0));
 }
 
 }  // namespace
@@ -211,7 +218,14 @@ void add_translate(CLI::App& app, int& code) {
       ->needs(attention);
   verb->add_option("--show", choice->page, "write a page that shows all attention of the first line to FILE")
       ->type_name("FILE");
-  verb->add_flag("--whole", choice->whole, "translate a line as one sentence, whatever it holds");
+  verb->add_option("--from", choice->languages.from, "language of the text, of a model that knows several (deu_Latn)")
+      ->type_name("LANGUAGE");
+  verb->add_option("--to", choice->languages.to, "language wanted")->type_name("LANGUAGE");
+  verb->add_option("--prefix", choice->prefix, "text that stands before every sentence; else as the folder says")
+      ->type_name("TEXT");
+  CLI::Option* whole = verb->add_flag("--whole", choice->whole, "translate a line as one sentence, whatever it holds");
+  verb->add_flag("--sentences", choice->sentences, "translate each sentence of a line for itself, by any model")
+      ->excludes(whole);
   CLI::Option* warn =
       verb->add_flag("--warn", choice->warn, "say on stderr which lines have a low score and may be wrong");
   verb->add_option("--warn-below", choice->warn_below, "low is a mean log p per token below X, in a sentence (-0.6)")
@@ -221,7 +235,7 @@ void add_translate(CLI::App& app, int& code) {
   verb->add_flag("--alone", choice->alone, "translate one line after the other, none together: what a lone user sees");
   verb->add_flag("--time", choice->time, "say on stderr how fast it was");
   choice->flags.add_to(*verb);
-  add_sampling(*verb, *choice);
+  choice->drawing.add_to(*verb);
   verb->footer(kTranslateEnd);
   verb->callback([choice, &code] { code = run(*choice); });
 }

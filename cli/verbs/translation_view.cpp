@@ -34,7 +34,7 @@ HeatMap heat_map_of(const CrossAttention& attention, int64_t head) {
 std::string pictures(const TranslationView& view, const Translator& translator, const Candidate& candidate) {
   std::string out;
   for (const TranslatedSentence& sentence : candidate.sentences) {
-    const CrossAttention attention = translator.cross_attention(sentence.source, sentence, view.layer);
+    const CrossAttention attention = translator.cross_attention(sentence, view.layer);
     out += fmt::format("\n{}", draw(heat_map_of(attention, view.head), ink_of_stdout(), width_of_stdout()));
   }
   return out.empty() ? out : out + "\n";
@@ -58,7 +58,7 @@ std::string columns(const TranslationView& view, const Translator& translator, i
 Json tokens_of(const TranslationView& view, const Translator& translator, const Candidate& candidate) {
   Json tokens = Json::array();
   for (const TranslatedSentence& sentence : candidate.sentences) {
-    const CrossAttention attention = translator.cross_attention(sentence.source, sentence, view.layer);
+    const CrossAttention attention = translator.cross_attention(sentence, view.layer);
     for (size_t n = 0; n < sentence.token_scores.size(); ++n)
       tokens.push_back({{"text", attention.target[n]}, {"log_p", sentence.token_scores[n]}});
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -184,15 +185,57 @@ GenerationConfig read_generation_config(std::string_view json, const std::string
   return out;
 }
 
-GenerationConfig load_generation_config(const std::string& folder) {
-  for (const char* file : {"/generation_config.json", "/config.json"}) {
+namespace {
+
+struct NamedText {
+  std::string name, json = "{}";
+};
+
+// The first of the folder's files that is there.
+NamedText first_of(const std::string& folder, std::initializer_list<const char*> files) {
+  for (const char* file : files) {
     std::error_code ignored;
     const std::string path = folder + file;
     if (!std::filesystem::exists(path, ignored)) continue;
     const detail::FileBytes content = detail::read_file(path);
-    return read_generation_config({reinterpret_cast<const char*>(content.bytes.data()), content.bytes.size()}, path);
+    return {path, {reinterpret_cast<const char*>(content.bytes.data()), content.bytes.size()}};
   }
-  return read_generation_config("{}", folder);
+  return {.name = folder};
+}
+
+NamedText generation_text(const std::string& folder) {
+  return first_of(folder, {"/generation_config.json", "/config.json"});
+}
+
+std::string prefix_of(const Keys& keys, const std::string& otherwise) {
+  const Json* value = keys.find("prefix");
+  if (value != nullptr && !value->is_string()) keys.refuse("prefix", "a text");
+  return value == nullptr ? otherwise : value->get<std::string>();
+}
+
+}  // namespace
+
+GenerationConfig load_generation_config(const std::string& folder) {
+  const NamedText file = generation_text(folder);
+  return read_generation_config(file.json, file.name);
+}
+
+std::map<std::string, TextTask> load_text_tasks(const std::string& folder) {
+  const NamedText file = generation_text(folder), config = first_of(folder, {"/config.json"});
+  const Keys keys(config.json, config.name);
+  const std::string prefix = prefix_of(keys, "");
+  std::map<std::string, TextTask> out{{"", {read_generation_config(file.json, file.name), prefix}}};
+  const Json* tasks = keys.find("task_specific_params");
+  if (tasks == nullptr) return out;
+  if (!tasks->is_object()) keys.refuse("task_specific_params", "an object of tasks");
+  for (const auto& [task, own] : tasks->items()) {
+    const std::string name = fmt::format("{}: the task {}", config.name, printable(task));
+    Json merged = Json::parse(file.json);
+    if (own.is_object()) merged.update(own);
+    out[task] = {read_generation_config(own.is_object() ? merged.dump() : own.dump(), name),
+                 prefix_of(Keys(own.dump(), name), prefix)};
+  }
+  return out;
 }
 
 }  // namespace mh

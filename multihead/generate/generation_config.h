@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,5 +28,16 @@ GenerationConfig read_generation_config(std::string_view json, const std::string
 
 // FOLDER/generation_config.json, or where there is none FOLDER/config.json; the defaults where there is neither.
 GenerationConfig load_generation_config(const std::string& folder);
+
+// How a folder wants one of its tasks done.
+struct TextTask {
+  GenerationConfig how{};
+  std::string prefix{};  // stands before every text
+};
+
+// The tasks of FOLDER/config.json by name ("summarization", "translation_en_to_de"), as transformers' pipelines read
+// them: the keys of task_specific_params in place of the folder's own. Under "" what holds for any other text. Throws:
+// as load_generation_config; io where config.json's task_specific_params or a prefix is of another type.
+std::map<std::string, TextTask> load_text_tasks(const std::string& folder);
 
 }  // namespace mh

@@ -41,6 +41,7 @@ std::string TextStream::take(std::string_view text) {
 }
 
 std::string TextStream::add(int32_t id) {
+  if (id >= tokenizer_.size()) return "";
   window_.push_back(id);
   const std::string text = tokenizer_.decode(window_);
   if (text.size() <= passed_.size()) return "";

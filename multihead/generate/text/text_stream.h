@@ -18,7 +18,7 @@ class TextStream {
   // Behind these tokens, whose text is not passed on.
   TextStream(const Tokenizer& tokenizer, const std::vector<int32_t>& prompt);
 
-  // What the token adds, of it all that is whole; special tokens add nothing.
+  // What the token adds, of it all that is whole; special tokens, and ids that are no tokens, add nothing.
   std::string add(int32_t id);
   // What still waited for its last bytes, without characters that never became whole.
   std::string rest();

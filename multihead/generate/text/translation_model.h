@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
+#include "multihead/generate/generation_config.h"
 #include "multihead/generate/generator.h"
 #include "multihead/models/model_file.h"
+#include "multihead/models/pretrained/pretrained.h"
 #include "multihead/models/recurrent_seq2seq.h"
 #include "multihead/models/transformer.h"
 
@@ -22,6 +25,7 @@ class TranslationModel {
   virtual ~TranslationModel() = default;
   virtual Facts facts() const = 0;
   virtual const Generator& generator() const = 0;
+  // Throws: unsupported for a model that is only run.
   virtual CrossEntropy loss(const PairBatch& batch, Pass& pass, float smoothing) const = 0;
   // What one layer looked at while writing `input`: f32 (H, Tq, Tk), of one sentence. Throws: invalid_argument where
   // there is no such layer.
@@ -30,20 +34,28 @@ class TranslationModel {
   // Throws: unsupported for a model whose attention no observer hears.
   virtual void reread(const TokenBatch& source, const TokenBatch& input, Pass& pass) const = 0;
   virtual void pack(DType compute) = 0;
-  // As save_transformer.
+  // As save_transformer. Throws: also unsupported for a model that is only run.
   virtual void save(const std::string& path, const ModelFileOptions& options) const = 0;
 };
 
 // The model stays the caller's, or becomes the result's.
 std::unique_ptr<TranslationModel> translation_model(std::shared_ptr<Transformer> model);
 std::unique_ptr<TranslationModel> translation_model(std::shared_ptr<RecurrentSeq2Seq> model);
+// An encoder-decoder of Hugging Face's, whose sources come with their special tokens. `decoder_start`: as
+// PretrainedGenerator. Throws: alike; invalid_argument for one that reads no text.
+std::unique_ptr<TranslationModel> translation_model(std::shared_ptr<Pretrained> model, int32_t decoder_start = -1);
 
 struct TranslationFolder {
-  Tokenizer tokenizer;
-  std::unique_ptr<TranslationModel> model;
+  Tokenizer tokenizer{};
+  std::unique_ptr<TranslationModel> model{};
+  bool ours = true;  // else Hugging Face's
+  // As load_text_tasks; of our own models a beam of 4 under "".
+  std::map<std::string, TextTask> tasks{};
 };
 
-// As load_model_folder, of either kind of model. Throws: alike.
-TranslationFolder load_translation_folder(const std::string& folder);
+// As load_model_folder, of either kind of model; or a Hugging Face folder with a tokenizer, whose model writes one text
+// from another. Its weights are laid out for products in `compute`. Throws: alike, and as Pretrained::load and
+// Tokenizer::load.
+TranslationFolder load_translation_folder(const std::string& folder, DType compute = DType::f32);
 
 }  // namespace mh

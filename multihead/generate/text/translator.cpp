@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 
 #include "multihead/base/error.h"
 #include "multihead/base/parallel.h"
 #include "multihead/base/printable.h"
 #include "multihead/generate/search.h"
+#include "multihead/generate/text/sentence_reader.h"
 #include "multihead/generate/text/translation_model.h"
 #include "multihead/generate/text/words.h"
 #include "multihead/text/sentences.h"
@@ -17,26 +19,29 @@
 namespace mh {
 
 struct Translator::Parts {
-  Tokenizer tokenizer;
   std::unique_ptr<TranslationModel> model;
+  detail::SentenceReader reader;
+  std::map<std::string, TextTask> tasks;
   DType compute;
+  bool ours;
 
   // A sentence and the tokens of it that the model can read.
-  struct Sentence {
-    std::string space, text;
-    std::vector<int32_t> ids;
-    int64_t tokens = 0;
+  struct Sentence : detail::ReadSentence {
+    std::string space{}, text{};
   };
   struct Line {
     std::vector<Sentence> sentences;
     std::string space;  // behind the last
   };
   // Throws: invalid_argument where the text is not UTF-8.
-  Line read(const std::string& text, bool split) const;
-  std::vector<int32_t> readable(const std::string& sentence, int64_t& tokens) const;
-  // `source` with its </s>, `target` without.
+  Line read(const std::string& text, const TextOptions& options, const detail::SourceFrame& frame) const;
+  // Throws: as SentenceReader::frame.
+  detail::SourceFrame frame(const TextOptions& options) const;
+  // With what is said of the languages. Throws: as SentenceReader::target.
+  void settle(const TextOptions& options, WritingRules& rules) const;
+  // `source` as the encoder reads it, `target` without its end.
   SentenceTokens tokens(const std::vector<int32_t>& source, std::vector<int32_t> target) const;
-  std::string write(const std::vector<int32_t>& ids) const { return whole_utf8(tokenizer.decode(ids)); }
+  CrossAttention looked_at(const std::vector<int32_t>& source, const Hypothesis& written, int64_t layer) const;
 };
 
 namespace {
@@ -48,39 +53,48 @@ bool is_blank(const std::string& text) { return text.find_first_not_of(" \t\r\n\
 Translator Translator::load(const std::string& folder, DType compute) {
   check(compute == DType::f32 || compute == DType::bf16, "translator: products in {}; expected f32 or bf16",
         name(compute));
-  TranslationFolder loaded = load_translation_folder(folder);
-  loaded.model->pack(compute);
-  const auto parts = std::make_shared<Parts>(Parts{std::move(loaded.tokenizer), std::move(loaded.model), compute});
-  return Translator(parts);
+  TranslationFolder loaded = load_translation_folder(folder, compute);
+  detail::SentenceReader reader(loaded);
+  return Translator(std::make_shared<Parts>(
+      Parts{std::move(loaded.model), std::move(reader), std::move(loaded.tasks), compute, loaded.ours}));
 }
 
-std::vector<int32_t> Translator::Parts::readable(const std::string& sentence, int64_t& tokens) const {
-  std::vector<int32_t> ids = tokenizer.encode(sentence);
-  tokens = static_cast<int64_t>(ids.size());
-  ids.resize(static_cast<size_t>(std::min(tokens, model->facts().max_length - 1)));
-  return ids;
+detail::SourceFrame Translator::Parts::frame(const TextOptions& options) const {
+  detail::SourceFrame out = reader.frame(options.languages);
+  if (!options.prefix.empty()) out.prefix = options.prefix;
+  out.most = options.max_source;
+  return out;
+}
+
+void Translator::Parts::settle(const TextOptions& options, WritingRules& rules) const {
+  const int32_t target = reader.target(options.languages);
+  if (target >= 0) rules.forced_begin = target;
 }
 
 SentenceTokens Translator::Parts::tokens(const std::vector<int32_t>& source, std::vector<int32_t> target) const {
   target.push_back(model->facts().end);
   SentenceTokens out;
-  for (const int32_t id : source) out.source.push_back(detail::token_text(tokenizer, id));
-  for (const int32_t id : target) out.target.push_back(detail::token_text(tokenizer, id));
-  out.source_words = detail::words_of(tokenizer, source);
-  out.target_words = detail::words_of(tokenizer, target);
+  for (const int32_t id : source) out.source.push_back(detail::token_text(reader.tokenizer(), id));
+  for (const int32_t id : target) out.target.push_back(detail::token_text(reader.tokenizer(), id));
+  out.source_words = detail::words_of(reader.tokenizer(), source);
+  out.target_words = detail::words_of(reader.tokenizer(), target);
   return out;
 }
 
-Translator::Parts::Line Translator::Parts::read(const std::string& text, bool split) const {
+Translator::Parts::Line Translator::Parts::read(const std::string& text, const TextOptions& options,
+                                                const detail::SourceFrame& frame) const {
   Line line;
   if (is_blank(text)) return line;
   const auto fault = utf8_error(text);
   check(!fault, "translator: byte {} of {} is not UTF-8; expected UTF-8 text", fault.value_or(0) + 1, printable(text));
-  const std::vector<SentenceSpan> spans = split ? sentences(text) : std::vector<SentenceSpan>{{{}, text}};
+  const std::vector<SentenceSpan> spans =
+      options.split.value_or(ours) ? sentences(text) : std::vector<SentenceSpan>{{{}, text}};
   for (const SentenceSpan& span : spans) {
-    Sentence sentence{std::string(span.space), std::string(span.text), {}, 0};
-    sentence.ids = readable(sentence.text, sentence.tokens);
-    line.sentences.push_back(std::move(sentence));
+    Sentence sentence;
+    sentence.space = span.space;
+    sentence.text = span.text;
+    static_cast<detail::ReadSentence&>(sentence) = reader.read(sentence.text, frame);
+    if (ours || !sentence.ids.empty()) line.sentences.push_back(std::move(sentence));
   }
   if (!spans.empty())
     line.space = text.substr(static_cast<size_t>(spans.back().text.end() - std::string_view(text).begin()));
@@ -144,8 +158,9 @@ class Translator::Lines {
         written_(lines.size()),
         left_(lines.size()),
         out_(lines.size()) {
+    const detail::SourceFrame frame = parts.frame(options);
     parallel_for(static_cast<int64_t>(lines.size()), [&](int64_t n) {
-      read_[static_cast<size_t>(n)] = parts.read(lines[static_cast<size_t>(n)], options.split);
+      read_[static_cast<size_t>(n)] = parts.read(lines[static_cast<size_t>(n)], options, frame);
     });
     for (size_t n = 0; n < read_.size(); ++n) {
       left_[n] = read_[n].sentences.size();
@@ -190,7 +205,8 @@ class Translator::Lines {
       Candidate candidate;
       for (size_t s = 0; s < choices.size(); ++s) {
         const Hypothesis& hypothesis = written_[n][s][choices[s]];
-        append(candidate, {hypothesis, line.sentences[s].space, line.sentences[s].text, parts_.write(hypothesis.ids)});
+        const Parts::Sentence& read = line.sentences[s];
+        append(candidate, {hypothesis, read.space, read.text, parts_.reader.text(hypothesis.ids), read.ids});
       }
       if (mean) candidate.score /= static_cast<double>(choices.size());
       candidate.text += line.space;
@@ -213,6 +229,7 @@ std::vector<Translation> Translator::translate(const std::vector<std::string>& l
                                                const TextOptions& text) const {
   SearchOptions own = options;
   own.batch.compute = parts_->compute;
+  parts_->settle(text, own.rules);
   const auto write = [&](const auto& sources, const OnWritten& on_written) {
     mh::search(parts_->model->generator(), sources, own, on_written);
   };
@@ -224,6 +241,7 @@ std::vector<Translation> Translator::sample(const std::vector<std::string>& line
                                             const TextOptions& text) const {
   SamplingOptions own = options;
   own.batch.compute = parts_->compute;
+  parts_->settle(text, own.rules);
   Lines all(*parts_, lines, text);
   // A line's number says nothing of the sentences of the lines before it.
   for (const Lines::Place& at : all.places())
@@ -237,19 +255,35 @@ std::vector<Translation> Translator::sample(const std::vector<std::string>& line
   return all.run(write, choose, false);
 }
 
+std::vector<Translation> Translator::write(const std::vector<std::string>& lines, const GenerationConfig& how,
+                                           const TextOptions& text) const {
+  return how.sample ? sample(lines, how.sampling, text) : translate(lines, how.search, text);
+}
+
+std::vector<Translation> Translator::translate(const std::vector<std::string>& lines) const {
+  return write(lines, defaults().how, {.prefix = defaults().prefix});
+}
+
 std::string Translator::operator()(const std::string& line) const { return translate({line}).front().text(); }
+
+const TextTask& Translator::defaults(std::string_view task) const {
+  const auto found = parts_->tasks.find(std::string(task));
+  return found != parts_->tasks.end() ? found->second : parts_->tasks.at("");
+}
+
+std::string Translator::task_of(const LanguagePair& languages) const { return parts_->reader.task(languages); }
+std::vector<std::string> Translator::languages() const { return parts_->reader.languages().names(); }
 
 SentenceTokens Translator::reread(const std::string& text, const Hypothesis& written,
                                   AttentionObserver& observer) const {
-  int64_t tokens = 0;
-  return reread(parts_->readable(whole_utf8(text), tokens), written, observer);
+  return reread(parts_->reader.read(whole_utf8(text), {}).ids, written, observer);
 }
 
 SentenceTokens Translator::reread(std::vector<int32_t> source, const Hypothesis& written,
                                   AttentionObserver& observer) const {
   const TranslationModel& model = *parts_->model;
   std::vector<int32_t> input = written.ids;
-  source.push_back(model.facts().end);
+  source = parts_->reader.whole(std::move(source));
   input.insert(input.begin(), model.facts().begin);
 
   Pass pass = Pass::inference(parts_->compute).watched_by(&observer);
@@ -257,24 +291,32 @@ SentenceTokens Translator::reread(std::vector<int32_t> source, const Hypothesis&
   return parts_->tokens(source, written.ids);
 }
 
-CrossAttention Translator::cross_attention(const std::string& text, const Hypothesis& written, int64_t layer) const {
-  const TranslationModel& model = *parts_->model;
-  int64_t tokens = 0;
-  std::vector<int32_t> source = parts_->readable(whole_utf8(text), tokens), input = written.ids;
-  source.push_back(model.facts().end);
-  input.insert(input.begin(), model.facts().begin);
+CrossAttention Translator::Parts::looked_at(const std::vector<int32_t>& ids, const Hypothesis& written,
+                                            int64_t layer) const {
+  const std::vector<int32_t> source = reader.whole(ids);
+  std::vector<int32_t> input = written.ids;
+  input.insert(input.begin(), model->facts().begin);
 
-  Pass pass = Pass::inference(parts_->compute);
-  CrossAttention out{parts_->tokens(source, written.ids)};
-  out.weights = model.looked_at(token_batch({source}), token_batch({input}), layer, pass).to(Device{});
+  Pass pass = Pass::inference(compute);
+  CrossAttention out{tokens(source, written.ids)};
+  out.weights = model->looked_at(token_batch({source}), token_batch({input}), layer, pass).to(Device{});
   return out;
+}
+
+CrossAttention Translator::cross_attention(const std::string& text, const Hypothesis& written, int64_t layer) const {
+  return parts_->looked_at(parts_->reader.read(whole_utf8(text), {}).ids, written, layer);
+}
+
+CrossAttention Translator::cross_attention(const TranslatedSentence& sentence, int64_t layer) const {
+  if (sentence.source_ids.empty()) return cross_attention(sentence.source, sentence, layer);
+  return parts_->looked_at(sentence.source_ids, sentence, layer);
 }
 
 std::vector<std::pair<int64_t, int64_t>> Translator::align(const Candidate& candidate, int64_t layer) const {
   std::vector<std::pair<int64_t, int64_t>> pairs;
   int64_t source = 0, target = 0;  // words of the sentences before
   for (const TranslatedSentence& sentence : candidate.sentences) {
-    const CrossAttention attention = cross_attention(sentence.source, sentence, layer);
+    const CrossAttention attention = cross_attention(sentence, layer);
     for (const auto& [i, j] : align_words(attention)) pairs.emplace_back(source + i, target + j);
     source += detail::word_count(attention.source_words);
     target += detail::word_count(attention.target_words);

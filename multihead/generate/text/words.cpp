@@ -13,9 +13,11 @@ namespace mh {
 
 namespace {
 
-// White space as byte-level tokens spell it: the bytes 9 to 13 and 32 are the characters U+0109 to U+010D and U+0120.
+// White space as byte-level tokens spell it: the bytes 9 to 13 and 32 are the characters U+0109 to U+010D and U+0120;
+// and as SentencePiece's do.
 bool is_spelled_space(std::string_view character) {
-  return character == "Ġ" || (character >= "ĉ" && character <= "č" && character.size() == 2);
+  return character == "Ġ" || character == "\xe2\x96\x81" ||
+         (character >= "ĉ" && character <= "č" && character.size() == 2);
 }
 
 size_t character_bytes(char first) {
@@ -33,7 +35,8 @@ std::vector<int64_t> words_of(const Tokenizer& tokenizer, const std::vector<int3
   bool inside = false;
   for (const int32_t id : ids) {
     int64_t own = -1;
-    const std::string_view spelled = tokenizer.is_special(id) ? "" : std::string_view(tokenizer.token(id));
+    const std::string_view spelled =
+        id >= tokenizer.size() || tokenizer.is_special(id) ? "" : std::string_view(tokenizer.token(id));
     for (size_t at = 0, bytes = 0; at < spelled.size(); at += bytes) {
       bytes = character_bytes(spelled[at]);
       const bool space = is_spelled_space(spelled.substr(at, bytes));
@@ -51,6 +54,7 @@ int64_t word_count(const std::vector<int64_t>& words) {
 }
 
 std::string token_text(const Tokenizer& tokenizer, int32_t id) {
+  if (id >= tokenizer.size()) return fmt::format("<{}>", id);
   if (tokenizer.is_special(id)) return tokenizer.token(id);
   const std::string text = tokenizer.decode({id});
   if (!utf8_error(text)) return text;

@@ -16,7 +16,7 @@ std::vector<int64_t> words_of(const Tokenizer& tokenizer, const std::vector<int3
 // How many words `words` (as words_of gives them) tells of.
 int64_t word_count(const std::vector<int64_t>& words);
 
-// The token as text to be shown: whole UTF-8; special tokens as they are spelled.
+// The token as text to be shown: whole UTF-8; special tokens as they are spelled, and an id that is none as <id>.
 std::string token_text(const Tokenizer& tokenizer, int32_t id);
 
 }  // namespace mh::detail

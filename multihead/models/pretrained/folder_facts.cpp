@@ -27,11 +27,19 @@ FolderFacts facts_of_config(const std::string& folder, const std::string& path) 
   const detail::FileBytes file = detail::read_file(path);
   const std::string_view text(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
   const Architecture a = read_config(text, path);
-  return {.layout = FolderFacts::Layout::hugging_face,
-          .kind = a.family,
-          .model_class = a.model_class,
-          .head = head_of(family_of(a.family), a, read_weights(folder, {.verify = false}).tensors),
-          .sentence_transformer = stands_at(folder + "/modules.json")};
+  FolderFacts facts{.layout = FolderFacts::Layout::hugging_face,
+                    .kind = a.family,
+                    .model_class = a.model_class,
+                    .head = head_of(family_of(a.family), a, read_weights(folder, {.verify = false}).tensors),
+                    .sentence_transformer = stands_at(folder + "/modules.json")};
+  const auto config = nlohmann::json::parse(text, nullptr, false);
+  const auto tasks = config.find("task_specific_params");
+  if (tasks == config.end() || !tasks->is_object()) return facts;
+  for (const auto& [task, own] : tasks->items()) {
+    facts.names_summaries |= task == "summarization";
+    facts.names_translations |= task.starts_with("translation");
+  }
+  return facts;
 }
 
 FolderFacts facts_of_ours(const std::string& path) {
@@ -53,6 +61,15 @@ FolderFacts facts_of_ours(const std::string& path) {
   return {.kind = kind, .head = head};
 }
 
+// Of a text-to-text model. One that names both kinds of task, as T5, does either behind a prefix.
+std::string_view verb_of_rewriting(const FolderFacts& facts) {
+  if (facts.layout == FolderFacts::Layout::ours) return "translate";
+  if (facts.names_translations != facts.names_summaries && facts.kind != "t5" && facts.kind != "mt5")
+    return facts.names_summaries ? "summarise" : "translate";
+  if (facts.kind == "marian" || facts.kind == "m2m_100" || facts.kind == "mbart") return "translate";
+  return facts.kind == "pegasus" ? "summarise" : "generate";
+}
+
 }  // namespace
 
 FolderFacts folder_facts(const std::string& folder) {
@@ -72,7 +89,7 @@ std::string_view FolderFacts::verb() const {
     case HeadKind::question: return "answer";
     case HeadKind::masked_lm: return sentence_transformer ? "embed" : "fill";
     case HeadKind::causal_lm: return "generate";
-    case HeadKind::seq2seq_lm: return layout == Layout::ours ? "translate" : "generate";
+    case HeadKind::seq2seq_lm: return verb_of_rewriting(*this);
     case HeadKind::none:
     case HeadKind::contrastive: break;
   }

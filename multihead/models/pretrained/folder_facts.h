@@ -17,8 +17,11 @@ struct FolderFacts {
   std::string model_class{};  // as config.json names it; empty: none
   HeadKind head = HeadKind::none;     // what it gives; of ours: seq2seq_lm, causal_lm, sequence or token
   bool sentence_transformer = false;  // modules.json stands beside it
+  // What task_specific_params of config.json has parameters for.
+  bool names_summaries = false, names_translations = false;
 
-  // The program's verb for it: "classify", "tag", "answer", "fill", "embed", "generate", "translate".
+  // The program's verb for it: "classify", "tag", "answer", "fill", "embed", "generate", "translate",
+  // "summarise". Of text-to-text models by their family, and by the tasks that their config names.
   std::string_view verb() const;
   // "bert text classifier".
   std::string description() const;

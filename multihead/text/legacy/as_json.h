@@ -31,11 +31,19 @@ std::string bert_json(const BertVocabulary& vocabulary, const std::string& where
 // vocab.json and merges.txt, for GPT-2, RoBERTa and BART, or CLIP: which of them its tokens tell.
 std::string byte_level_json(std::string_view vocabulary, std::string_view merges, const std::string& where);
 
-// A SentencePiece model for the tokenizer class of Hugging Face's that a folder names, with or without "Fast"; an empty
-// name adds no special tokens.
-std::string piece_json(const PieceModel& model, std::string_view tokenizer_class, const std::string& where);
+// What a folder's tokenizer_config.json says of its SentencePiece model.
+struct PieceFolder {
+  std::string tokenizer_class{};  // of Hugging Face's, with or without "Fast"; empty: no special tokens are added
+  std::string source_language{};  // src_lang; empty: the class's own
+  std::string language_codes{};   // of M2M-100: "m2m100" or "wmt21"
+  bool legacy_frame = false;      // of NLLB: the language stands behind the text
+};
 
-// Marian and M2M: the pieces of the source language, ids from vocab.json, the end of the sentence behind each text.
-std::string paired_json(const PieceModel& source, std::string_view vocabulary, const std::string& where);
+std::string piece_json(const PieceModel& model, const PieceFolder& folder, const std::string& where);
+
+// Marian and M2M-100: the pieces of the source language, ids from vocab.json, the end of the sentence behind each text.
+// Of M2M-100 the languages' tokens behind the vocabulary, and the source's before each text.
+std::string paired_json(const PieceModel& source, std::string_view vocabulary, const PieceFolder& folder,
+                        const std::string& where);
 
 }  // namespace mh::detail

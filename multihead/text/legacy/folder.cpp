@@ -38,8 +38,8 @@ bool flag_of(const json& config, const char* name, bool missing) {
   return found != config.end() && found->is_boolean() ? found->get<bool>() : missing;
 }
 
-std::string class_of(const json& config) {
-  const auto found = config.find("tokenizer_class");
+std::string text_of(const json& config, const char* name) {
+  const auto found = config.find(name);
   return found != config.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
@@ -66,10 +66,18 @@ std::string read_bert_folder(const std::string& folder) {
 std::string read_model_folder(const std::string& folder, const std::string& model) {
   const std::string where = fmt::format("tokenizer {}", printable_path(model));
   const PieceModel pieces = read_piece_model(read_tokenizer_file(model), where);
-  if (is_file(folder + "/vocab.json")) return paired_json(pieces, read_tokenizer_file(folder + "/vocab.json"), where);
-  std::string name = class_of(config_of(folder));
-  if (name.empty() && model.ends_with("sentencepiece.bpe.model")) name = "XLMRobertaTokenizer";
-  return piece_json(pieces, name, where);
+  const json config = config_of(folder);
+  PieceFolder said{.tokenizer_class = text_of(config, "tokenizer_class"),
+                   .source_language = text_of(config, "src_lang"),
+                   .language_codes = text_of(config, "language_codes"),
+                   .legacy_frame = flag_of(config, "legacy_behaviour", false)};
+  if (is_file(folder + "/vocab.json")) {
+    if (said.tokenizer_class.empty() && !model.ends_with("source.spm")) said.tokenizer_class = "M2M100Tokenizer";
+    return paired_json(pieces, read_tokenizer_file(folder + "/vocab.json"), said, where);
+  }
+  if (said.tokenizer_class.empty() && model.ends_with("sentencepiece.bpe.model"))
+    said.tokenizer_class = "XLMRobertaTokenizer";
+  return piece_json(pieces, said, where);
 }
 
 }  // namespace
@@ -83,7 +91,7 @@ std::string read_tokenizer_file(const std::string& path) {
 
 std::string piece_file_as_json(const std::string& path) {
   const std::string where = fmt::format("tokenizer {}", printable_path(path));
-  return piece_json(read_piece_model(read_tokenizer_file(path), where), "", where);
+  return piece_json(read_piece_model(read_tokenizer_file(path), where), {}, where);
 }
 
 std::string folder_as_json(const std::string& path) {

@@ -11,6 +11,7 @@
 #include "tests/generate/tiny_translator.h"
 #include "tests/harness/temporary_folder.h"
 #include "tests/models/encoder_folder.h"
+#include "tests/models/text_to_text_folder.h"
 
 namespace mh::cli {
 
@@ -79,6 +80,14 @@ const std::vector<Sample>& samples() {
        .output = "made.html",
        .files = kModel,
        .input = "the cat sat\n"},
+      {.command = "translate",
+       .flags = {"pair", "--to", "deu_Latn", "--threads", "2"},
+       .files = files_in("pair"),
+       .input = "w6 w8\nw10\n"},
+      {.command = "summarise",
+       .flags = {"summary", "--max-length", "6", "--threads", "2"},
+       .files = files_in("summary"),
+       .input = "w6 w8 w9\nw10\n"},
       {.command = "generate",
        .flags = {"lm", "-n", "5", "--threads", "2"},
        .files = {"lm/model.safetensors", "lm/tokenizer.json"},
@@ -167,6 +176,9 @@ void make_inputs(const std::string& folder) {
   std::filesystem::create_directories(model);
   test::write_translator(model);
   test::write_language_model(folder + "/lm");
+  test::put_text_to_text(folder + "/pair", "m2m_100_lm",
+                         {.special = {{3, "eng_Latn"}, {9, "deu_Latn"}}, .before = {3}});
+  test::put_text_to_text(folder + "/summary", "bart_lm");
   test::put_encoder(folder + "/body", "bert_body");
   test::put_encoder(folder + "/masked", "bert_masked");
   test::put_encoder(folder + "/question", "bert_question");

@@ -1,7 +1,12 @@
 // Which verb a folder is for, found from its config and tensors.
 #include "multihead/models/pretrained/folder_facts.h"
 
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
 #include "tests/harness/refusal.h"
+#include "tests/harness/temporary_folder.h"
 #include "tests/models/golden_folder.h"
 #include "tests/models/golden_write.h"
 
@@ -18,11 +23,40 @@ TEST(FolderFacts, EveryHeadHasItsVerb) {
            {"modernbert_token", "tag", "modernbert token classifier"},
            {"deberta_question", "answer", "deberta-v2 question answerer"},
            {"vit_image", "classify", "vit image classifier"},
-           {"clip_both", "embed", "clip text and image comparer"}}) {
+           {"clip_both", "embed", "clip text and image comparer"},
+           {"gpt2_lm", "generate", "gpt2 language model"},
+           {"marian_lm", "translate", "marian text-to-text model"},
+           {"m2m_100_lm", "translate", "m2m_100 text-to-text model"},
+           {"mbart_lm", "translate", "mbart text-to-text model"},
+           {"pegasus_lm", "summarise", "pegasus text-to-text model"},
+           {"bart_lm", "generate", "bart text-to-text model"},
+           {"t5_lm", "generate", "t5 text-to-text model"}}) {
     const FolderFacts facts = folder_facts(GoldenFolder(name).path);
     EXPECT_EQ(facts.verb(), verb) << name;
     EXPECT_EQ(facts.description(), description) << name;
   }
+}
+
+TEST(FolderFacts, TheTasksOfAConfigTellWhatATextToTextModelIsFor) {
+  const TemporaryFolder at;
+  const auto verb_of = [&](const std::string& name, const nlohmann::json& tasks) {
+    const std::string folder = GoldenFolder(name).path;
+    std::ifstream in(folder + "/config.json");
+    auto config = nlohmann::json::parse(in);
+    config["task_specific_params"] = tasks;
+    put_text(at / "config.json", config.dump());
+    std::filesystem::copy_file(folder + "/model.safetensors", at / "model.safetensors",
+                               std::filesystem::copy_options::overwrite_existing);
+    return std::string(folder_facts(at.path()).verb());
+  };
+  const nlohmann::json none = nlohmann::json::object(), summary{{"summarization", none}};
+  const nlohmann::json both{{"summarization", none}, {"translation_en_to_de", none}};
+  EXPECT_EQ(verb_of("bart_lm", summary), "summarise");
+  EXPECT_EQ(verb_of("pegasus_lm", {{"translation", none}}), "translate");
+  EXPECT_EQ(verb_of("t5_lm", both), "generate");
+  EXPECT_EQ(verb_of("t5_lm", summary), "generate");
+  EXPECT_EQ(verb_of("marian_lm", both), "translate");
+  EXPECT_EQ(verb_of("bart_lm", 3), "generate");
 }
 
 TEST(FolderFacts, OurOwnFoldersAreToldByTheKindInTheirMetadata) {

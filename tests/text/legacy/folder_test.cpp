@@ -144,6 +144,55 @@ TEST(Legacy, MarianTakesPiecesFromTheSourceAndIdsFromTheVocabulary) {
   EXPECT_EQ(tokenizer.encode_input("the x").ids, (std::vector<int32_t>{2, 3, 1, 0}));
 }
 
+// The places of languages are transformers' FAIRSEQ_LANGUAGE_CODES: behind all pieces, in their order there.
+TEST(Legacy, M2mPutsItsLanguagesBehindTheVocabulary) {
+  for (const bool bpe : {false, true}) {
+    const TemporaryFolder folder;
+    put_text(folder / "sentencepiece.bpe.model", small_model(bpe));
+    json vocabulary;
+    for (const char* token : {"<s>", "<pad>", "</s>", "<unk>", "\xe2\x96\x81the", "\xe2\x96\x81", "do", "g", "he",
+                              "\xe2\x96\x81t", "t", "h", "e", "d", "o"})
+      vocabulary[token] = vocabulary.size();
+    put_text(folder / "vocab.json", vocabulary.dump());
+    const Tokenizer english = Tokenizer::load(folder.path());
+    EXPECT_EQ(english.size(), 15 + 100);
+    EXPECT_EQ(english.id("__af__"), 15);
+    EXPECT_EQ(english.id("__zu__"), 114);
+    EXPECT_EQ(english.encode_input("the dog").ids, (std::vector<int32_t>{33, 4, 5, 6, 7, 2})) << bpe;
+    EXPECT_EQ(english.decode({31, 4, 5, 6, 7, 2}), "the dog");
+    EXPECT_EQ(english.encode("x").back(), 3);
+    put_text(folder / "tokenizer_config.json", R"({"src_lang": "de"})");
+    EXPECT_EQ(Tokenizer::load(folder.path()).encode_input("the").ids, (std::vector<int32_t>{31, 4, 2}));
+    put_text(folder / "tokenizer_config.json", R"({"src_lang": "de", "language_codes": "wmt21"})");
+    EXPECT_EQ(Tokenizer::load(folder.path()).encode_input("the").ids, (std::vector<int32_t>{22, 4, 2}));
+    put_text(folder / "tokenizer_config.json", R"({"src_lang": "xx"})");
+    EXPECT_THROW(Tokenizer::load(folder.path()), Error);
+  }
+}
+
+TEST(Legacy, LanguagesOfMbartAndNllbStandBehindThePieces) {
+  const TemporaryFolder folder;
+  const auto loaded = [&](bool bpe, const std::string& config) {
+    put_text(folder / "sentencepiece.bpe.model", small_model(bpe));
+    put_text(folder / "tokenizer_config.json", config);
+    return Tokenizer::load(folder.path());
+  };
+  const Tokenizer fifty = loaded(false, R"({"tokenizer_class": "MBart50TokenizerFast", "src_lang": "de_DE"})");
+  EXPECT_EQ(fifty.encode_input("the").ids, (std::vector<int32_t>{18, 4, 2}));
+  EXPECT_EQ(fifty.id("<mask>"), 16 + 52);
+  const Tokenizer first = loaded(false, R"({"tokenizer_class": "MBartTokenizer"})");
+  EXPECT_EQ(first.encode_input("the").ids, (std::vector<int32_t>{4, 2, 19}));
+  EXPECT_EQ(first.id("<mask>"), 16 + 25);
+  const Tokenizer nllb = loaded(true, R"({"tokenizer_class": "NllbTokenizer"})");
+  EXPECT_EQ(nllb.encode_input("the dog").ids, (std::vector<int32_t>{62, 4, 7, 14, 13, 2}));
+  EXPECT_EQ(nllb.id("ace_Arab"), 16);
+  EXPECT_EQ(nllb.id("<mask>"), 16 + 202);
+  const Tokenizer legacy =
+      loaded(true, R"({"tokenizer_class": "NllbTokenizer", "legacy_behaviour": true, "src_lang": "deu_Latn"})");
+  EXPECT_EQ(legacy.encode_input("the").ids, (std::vector<int32_t>{4, 2, 57}));
+  EXPECT_THROW(loaded(false, R"({"tokenizer_class": "MBartTokenizer", "src_lang": "de"})"), Error);
+}
+
 TEST(Legacy, BrokenModelsAreRefused) {
   const std::string good = small_model(false);
   for (size_t size = 0; size < good.size(); ++size) {
