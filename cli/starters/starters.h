@@ -23,5 +23,6 @@ Starter translation_starter();
 Starter language_model_starter();
 Starter classify_starter();
 Starter tag_starter();
+Starter answer_starter();
 
 }  // namespace mh::cli

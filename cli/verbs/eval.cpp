@@ -1,5 +1,5 @@
 // `multihead eval`: translations of a test set against those of people, how well a language model predicts a text, how
-// often a classifier is right.
+// often a classifier or an answerer is right.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -41,7 +41,8 @@ constexpr const char* kEvalEnd =
     "the flags of the search have no meaning then.\n"
     "\n"
     "Of a classifier, FILE is a table as it was trained with, and the result its accuracy, macro F1, Matthews\n"
-    "correlation and loss, one `name value` a line; of a tagger, entity F1, precision, recall, accuracy and loss.";
+    "correlation and loss, one `name value` a line; of a tagger, entity F1, precision, recall, accuracy and loss.\n"
+    "Of an answerer, FILE is JSON as SQuAD has it, and the result exact match and F1 in percent, as SQuAD's scripts.";
 
 // Sentences between two looks at the progress.
 constexpr size_t kRound = 512;
@@ -114,16 +115,18 @@ int run(EvalChoice choice) {
   const std::string kind = model_kind_of_folder(choice.model);
   if (choice.confusion && kind != "classify")
     throw CLI::ValidationError("--confusion", "is for classifiers; this model is none");
-  if (!choice.overrides.empty() && kind != "classify" && kind != "tag")
-    throw CLI::ValidationError("--set", "is for classifiers and taggers; this model is neither");
+  const bool is_judged_by_right_answers = kind == "classify" || kind == "tag" || kind == "answer";
+  if (!choice.overrides.empty() && !is_judged_by_right_answers)
+    throw CLI::ValidationError("--set", "is for classifiers, taggers and answerers; this model is none");
   if (kind == "language_model") return score(choice);
-  if (kind == "classify" || kind == "tag") {
+  if (is_judged_by_right_answers) {
     const EvalClasses classes{.model = choice.model,
                               .file = choice.file,
                               .overrides = choice.overrides,
                               .compute = choice.flags.compute(),
                               .json = choice.json,
                               .confusion = choice.confusion};
+    if (kind == "answer") return eval_answers(classes);
     return kind == "tag" ? eval_tags(classes) : eval_classes(classes);
   }
   if (!choice.output.empty()) {
@@ -166,7 +169,7 @@ void add_eval(CLI::App& app, int& code) {
   CLI::App* verb = app.add_subcommand("eval", "score a model on a test set: BLEU and chrF, perplexity, or accuracy");
   auto choice = std::make_shared<EvalChoice>();
   verb->add_option("MODEL", choice->model, "folder of the model")->type_name("")->required();
-  verb->add_option("FILE.tsv", choice->file, "sentences and references; a text; or texts with labels")
+  verb->add_option("FILE.tsv", choice->file, "sentences and references; a text; texts with labels; or questions")
       ->type_name("")
       ->required();
   verb->add_option("--output", choice->output, "write the translations to this file, one a line")->type_name("FILE");

@@ -1,4 +1,4 @@
-// Metrics of a classifier or a tagger on a file, and the confusion matrix.
+// Metrics of a classifier, a tagger or an answerer on a file, and the confusion matrix.
 #include "cli/verbs/eval_classes.h"
 
 #include <fmt/format.h>
@@ -8,6 +8,7 @@
 
 #include "cli/exit_code.h"
 #include "cli/say.h"
+#include "multihead/tasks/answer.h"
 #include "multihead/tasks/classify.h"
 #include "multihead/tasks/tag.h"
 #include "multihead/train/config/config.h"
@@ -16,13 +17,27 @@ namespace mh::cli {
 
 namespace {
 
-// The columns that the model was trained with, where its configuration stands beside it.
-DataConfig data_of(const EvalClasses& choice) {
+// The configuration that the model was trained with, where it stands beside it.
+TrainConfig config_of(const EvalClasses& choice) {
   const std::string path = choice.model + "/config.toml";
   TrainConfig config;
   if (std::filesystem::exists(path)) config = load_config(path);
   override_config(config, choice.overrides);
-  return config.data;
+  return config;
+}
+
+// Its columns.
+DataConfig data_of(const EvalClasses& choice) { return config_of(choice).data; }
+
+int print_metrics(const std::string& what, size_t count, const Metrics& metrics, bool json) {
+  if (json) {
+    nlohmann::ordered_json out{{what, count}};
+    for (const auto& [name, value] : metrics) out[name] = value;
+    fmt::print("{}\n", out.dump(2));
+    return kDone;
+  }
+  for (const auto& [name, value] : metrics) fmt::print("{} {:.4f}\n", name, value);
+  return kDone;
 }
 
 void print_matrix(const ConfusionMatrix& matrix, const Labels& labels) {
@@ -66,14 +81,24 @@ int eval_tags(const EvalClasses& choice) {
   const TaggedSentences sentences = read_conll(choice.file, conll_options(data_of(choice)));
   for (const std::string& sentence : sentences.report) mention("multihead eval: {}", sentence);
   const Metrics metrics = score_tags(model, sentences, {.compute = choice.compute}).metrics();
-  if (choice.json) {
-    nlohmann::ordered_json out{{"sentences", sentences.sentences.size()}};
-    for (const auto& [name, value] : metrics) out[name] = value;
-    fmt::print("{}\n", out.dump(2));
-    return kDone;
-  }
-  for (const auto& [name, value] : metrics) fmt::print("{} {:.4f}\n", name, value);
-  return kDone;
+  return print_metrics("sentences", sentences.sentences.size(), metrics, choice.json);
+}
+
+int eval_answers(const EvalClasses& choice) {
+  const Answerer answerer = Answerer::load(choice.model, choice.compute);
+  const TrainConfig config = config_of(choice);
+  const SquadFile questions = read_squad(choice.file, config.data.max_broken);
+  for (const std::string& sentence : questions.report) mention("multihead eval: {}", sentence);
+  std::vector<Question> asked;
+  for (const SquadQuestion& each : questions.questions)
+    asked.push_back({each.question, questions.contexts[each.context]});
+  // A folder that was not trained here has no configuration, and what its windows hold is Answerer's to say.
+  AnswerOptions options;
+  if (std::filesystem::exists(choice.model + "/config.toml"))
+    options = answer_options({.model = config.model, .data = config.data});
+  options.no_answer = has_impossible(questions);
+  const AnswerScores scores = answer_scores(questions, answerer(asked, options));
+  return print_metrics("questions", asked.size(), {{"exact", scores.exact_match}, {"f1", scores.f1}}, choice.json);
 }
 
 }  // namespace mh::cli

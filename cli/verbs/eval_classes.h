@@ -1,4 +1,4 @@
-// `multihead eval` of a classifier and of a tagger.
+// `multihead eval` of a classifier, of a tagger and of an answerer.
 #pragma once
 
 #include <string>
@@ -21,5 +21,7 @@ struct EvalClasses {
 int eval_classes(const EvalClasses& choice);
 // The same of a tagger: entity F1, precision, recall, accuracy of words and loss; `confusion` is not read.
 int eval_tags(const EvalClasses& choice);
+// The same of an answerer: exact match and F1, in percent. Throws: as read_squad and Answerer.
+int eval_answers(const EvalClasses& choice);
 
 }  // namespace mh::cli

@@ -1,9 +1,13 @@
-// Log-probabilities against a table of targets.
+// Log-probabilities against targets: a table of them, or one row of each sequence.
 #include "multihead/tasks/losses.h"
+
+#include <cmath>
+#include <vector>
 
 #include "multihead/base/error.h"
 #include "multihead/ops/elementwise.h"
 #include "multihead/ops/rows/reduce.h"
+#include "multihead/ops/shape.h"
 
 namespace mh {
 
@@ -16,6 +20,36 @@ Tensor soft_cross_entropy(const Tensor& logits, const Tensor& t) {
   const Tensor z = sub(logits, max(logits.detach(), by_row));
   const Tensor log_p = sub(z, log(sum(exp(z), by_row)));
   return scale(sum(mul(log_p, t)), -1);
+}
+
+// The rows of each sequence beside each other, the shorter ones filled up with -inf, which has no probability.
+// Smoothing takes smoothing · (x[target] - mean of x) from -log p[target], in which the sum of exponentials falls out.
+CrossEntropy row_cross_entropy(const Tensor& logits, const Sequences& at, const Tensor& targets, float smoothing) {
+  const int64_t rows = logits.count(), sequences = at.count();
+  check(logits.rank() == 1 && rows == at.rows && targets.count() == sequences,
+        "row_cross_entropy: {} logits and {} targets; expected as many as rows and sequences, {} and {}", rows,
+        targets.count(), at.rows, sequences);
+  const int32_t *starts = at.starts.data<int32_t>(), *target = targets.data<int32_t>();
+  std::vector<int32_t> places(static_cast<size_t>(sequences * at.longest), static_cast<int32_t>(rows));
+  std::vector<float> smoothed(static_cast<size_t>(rows));
+  for (int64_t n = 0; n < sequences; ++n) {
+    const int32_t length = starts[n + 1] - starts[n];
+    check(target[n] >= 0 && target[n] < length,
+          "row_cross_entropy: the target of sequence {} is row {}; expected one of its {}", n, target[n], length);
+    for (int32_t row = 0; row < length; ++row) {
+      places[static_cast<size_t>(n * at.longest + row)] = starts[n] + row;
+      smoothed[static_cast<size_t>(starts[n] + row)] = -1 / static_cast<float>(length);
+    }
+    smoothed[static_cast<size_t>(starts[n] + target[n])] += 1;
+  }
+  const Tensor none = tensor<float>(std::vector<float>{-INFINITY}, {1, 1});
+  const Tensor padded =
+      gather(concat({reshape(logits, {rows, 1}), none}, 0), tensor<int32_t>(places, {sequences, at.longest}));
+  CrossEntropy out = cross_entropy(reshape(padded, {sequences, at.longest}), targets);
+  if (smoothing > 0)
+    out.loss = add(out.loss,
+                   scale(sum(mul(logits, tensor<float>(smoothed, {rows}))), smoothing / static_cast<float>(sequences)));
+  return out;
 }
 
 }  // namespace mh

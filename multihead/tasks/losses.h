@@ -1,6 +1,8 @@
 // Losses of a few outputs, made of ops: for tasks that want more than one class to count.
 #pragma once
 
+#include "multihead/nn/sequences.h"
+#include "multihead/ops/rows/cross_entropy.h"
 #include "multihead/tensor/tensor.h"
 
 namespace mh {
@@ -9,5 +11,12 @@ namespace mh {
 // have any sum: class weights, smoothing and a teacher's probabilities are all ways to choose t. A scalar, f32.
 // Gradient: of logits, p · Σ t - t by row. Throws: invalid_argument where the shapes differ.
 Tensor soft_cross_entropy(const Tensor& logits, const Tensor& t);
+
+// Of each sequence one row is right: logits f32 (rows), targets i32 (sequences), each a row counted from its sequence's
+// first one.
+//   loss of a sequence = (1 - smoothing) · -log p[target] + smoothing · mean over its rows of -log p,
+//   p = softmax(logits) over its rows alone; the mean over sequences
+// Gradient: of logits. Throws: invalid_argument where shapes do not fit, a sequence is empty, or a target is outside.
+CrossEntropy row_cross_entropy(const Tensor& logits, const Sequences& at, const Tensor& targets, float smoothing = 0);
 
 }  // namespace mh

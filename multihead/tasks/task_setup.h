@@ -23,7 +23,7 @@ struct TokenizerConfig {
   Normalisation normalise = Normalisation::none;
 };
 
-enum class TaskKind { translation, language_model, classify, tag };
+enum class TaskKind { translation, language_model, classify, tag, answer };
 enum class ClassWeights { none, balanced };
 
 struct TaskConfig {
@@ -56,6 +56,7 @@ struct DataConfig {
   int64_t max_broken = 100, examples_per_batch = 64;
   int64_t tokens_per_batch = 4096, window = 65536;
   int64_t max_length = 0;  // 0: model.max_length
+  int64_t stride = 128;    // of an answerer's windows
 
   bool validates() const { return !valid.empty() || hold_out > 0 || hold_out_share > 0; }
   // How many of so many examples are held out.

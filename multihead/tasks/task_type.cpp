@@ -14,7 +14,8 @@
 namespace mh {
 
 const std::vector<TaskType>& task_types() {
-  static const std::vector<TaskType> types{translation_type(), language_model_type(), classify_type(), tag_type()};
+  static const std::vector<TaskType> types{translation_type(), language_model_type(), classify_type(), tag_type(),
+                                           answer_type()};
   return types;
 }
 
@@ -36,6 +37,7 @@ std::string pretrained_kind(const std::string& path) {
     const std::string name = each.is_string() ? each.get<std::string>() : "";
     if (name.ends_with("ForSequenceClassification")) return "classify";
     if (name.ends_with("ForTokenClassification")) return "tag";
+    if (name.ends_with("ForQuestionAnswering")) return "answer";
   }
   return "";
 }

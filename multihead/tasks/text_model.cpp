@@ -94,7 +94,8 @@ std::string describing_folder(const TaskSetup& setup) {
 // Copies what fits; a classifier's last map only where its labels are the same ones.
 void copy_weights(const Pretrained& from, const Architecture& to, ParamStore& store, const TaskEvents& events) {
   const NamedTensors values = from.params().values();
-  const bool same_labels = from.architecture().labels == to.labels && from.architecture().head.kind == to.head.kind;
+  const bool same_labels = from.architecture().head.kind == to.head.kind &&
+                           (to.head.kind == HeadKind::question || from.architecture().labels == to.labels);
   std::vector<std::string> fresh;
   for (const auto& param : store.all()) {
     const auto at = values.find(param->name);
@@ -140,10 +141,14 @@ bool is_pretrained_folder(const std::string& folder) {
 
 Tensor TextModel::logits(const TokenBatch& texts, const Tensor& types, Pass& pass) const {
   if (const SequenceClassifier* model = own()) return model->logits(texts, types, pass);
-  const Pretrained& model = *pretrained();
+  return outputs(texts, types, pass)["logits"];
+}
+
+ModelOutputs TextModel::outputs(const TokenBatch& texts, const Tensor& types, Pass& pass) const {
+  check(pretrained() != nullptr, "TextModel: a model of multihead's own has no outputs by name");
   ModelInputs inputs{.tokens = texts};
-  if (model.architecture().embedding->types > 0) inputs.types = types;
-  return model.forward(inputs, pass)["logits"];
+  if (pretrained()->architecture().embedding->types > 0) inputs.types = types;
+  return pretrained()->forward(inputs, pass);
 }
 
 void TextModel::pack(DType compute) {

@@ -21,6 +21,8 @@ class TextModel {
   // f32 (texts, classes); of a model that labels tokens (rows, classes). `types` i32 (rows), read where the model has
   // types, or empty: all 0.
   Tensor logits(const TokenBatch& texts, const Tensor& types, Pass& pass) const;
+  // The same of any head of a model of Hugging Face's, by its names of outputs. Throws: invalid_argument for our own.
+  ModelOutputs outputs(const TokenBatch& texts, const Tensor& types, Pass& pass) const;
   // Lays the weights out for inference. To be called again after they change.
   void pack(DType compute);
 
@@ -36,7 +38,7 @@ class TextModel {
 };
 
 struct TextModelPlan {
-  HeadKind head = HeadKind::sequence;  // or token
+  HeadKind head = HeadKind::sequence;  // or token; or question, of Hugging Face's families
   const TaskSetup& setup;
   const Labels& labels;
   const Tokenizer& tokenizer;

@@ -3,11 +3,14 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "multihead/metrics/answers.h"
 #include "multihead/metrics/bleu.h"
 #include "multihead/tasks/language_model.h"
+#include "multihead/tasks/verbs/answerer.h"
 #include "tests/cli/run_program.h"
 #include "tests/generate/tiny_translator.h"
 #include "tests/harness/temporary_folder.h"
+#include "tests/models/encoder_folder.h"
 
 namespace mh {
 namespace {
@@ -76,6 +79,28 @@ TEST_F(Eval, ALanguageModelIsScoredByItsPerplexity) {
   for (const auto& [name, value] : scores.metrics()) EXPECT_NEAR(json.at(name).get<double>(), value, 1e-9) << name;
   EXPECT_NE(run(call).out.find("2 lines, 6 words, "), std::string::npos);
   EXPECT_EQ(run(call + " --output " + in_quotes(folder_ / "x"), true).code, 2);
+}
+
+TEST_F(Eval, AnAnswererIsScoredAsSquadDoes) {
+  const std::string model = folder_ / "question", context = "ada sings in rome .";
+  test::put_encoder(model, "bert_question");
+  put_text(folder_ / "set.json",
+           R"({"data":[{"paragraphs":[{"context":"ada sings in rome .","qas":[)"
+           R"({"id":"1","question":"who sings ?","answers":[{"text":"ada","answer_start":0}]},)"
+           R"({"id":"2","question":"who sat ?","answers":[{"text":"in rome","answer_start":10}]},)"
+           R"({"id":"3","question":"who ?","answers":[{"text":"rome","answer_start":3}]}]}]}]})");
+  const Answerer answerer = Answerer::load(model);
+  const AnswerScores wanted =
+      answer_scores({answerer("who sings ?", context).text, answerer("who sat ?", context).text},
+                    std::vector<std::vector<std::string>>{{"ada"}, {"in rome"}});
+  const std::string call = "eval " + in_quotes(model) + " " + in_quotes(folder_ / "set.json");
+  const auto json = nlohmann::json::parse(run(call + " --json").out);
+  EXPECT_EQ(json.at("questions"), 2);
+  EXPECT_NEAR(json.at("exact"), wanted.exact_match, 1e-9);
+  EXPECT_NEAR(json.at("f1"), wanted.f1, 1e-9);
+  const Ran ran = run(call, true);
+  EXPECT_NE(ran.out.find(fmt::format("f1 {:.4f}\n", wanted.f1)), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("an answer that is not where it is said to be"), std::string::npos) << ran.out;
 }
 
 TEST_F(Eval, SaysWhichLinesItSkipped) {

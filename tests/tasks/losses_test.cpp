@@ -49,5 +49,45 @@ TEST(SoftCrossEntropy, OfOneClassARowIsTheCrossEntropy) {
   EXPECT_TRUE(refusal_of([&] { soft_cross_entropy(logits, zeros({3, 2})); }).says("[2, 3] and [3, 2]"));
 }
 
+// Sequences of 3, 1 and 4 rows.
+TEST(RowCrossEntropy, ValueAndGradientAreThoseOfTheFormulaOverEachSequence) {
+  const std::vector<int64_t> lengths{3, 1, 4};
+  const std::vector<int32_t> targets{2, 0, 1};
+  const Sequences at = Sequences::of_lengths(lengths);
+  for (const double smoothing : {0.0, 0.1}) {
+    const Tensor logits = parameter(random_table(8, 1, 4, -5, 5).reshape({8}));
+    Tape tape;
+    const CrossEntropy got =
+        row_cross_entropy(logits, at, tensor<int32_t>(targets, {3}), static_cast<float>(smoothing));
+    const Tensor gradient = tape.backward(got.loss).of(logits);
+    double wanted = 0, nats = 0;
+    for (int64_t n = 0, begin = 0; n < 3; begin += lengths[static_cast<size_t>(n++)]) {
+      const int64_t length = lengths[static_cast<size_t>(n)], right = begin + targets[static_cast<size_t>(n)];
+      double sum = 0;
+      for (int64_t row = begin; row < begin + length; ++row) sum += std::exp(logits.item({row}));
+      nats += std::log(sum) - logits.item({right});
+      wanted += (1 - smoothing) * (std::log(sum) - logits.item({right}));
+      for (int64_t row = begin; row < begin + length; ++row) {
+        const auto share = smoothing / static_cast<double>(length);
+        wanted += share * (std::log(sum) - logits.item({row}));
+        const double t = (row == right ? 1 - smoothing : 0) + share;
+        EXPECT_NEAR(gradient.item({row}), (std::exp(logits.item({row})) / sum - t) / 3, 1e-6);
+      }
+    }
+    EXPECT_NEAR(got.loss.item({}), wanted / 3, 1e-5);
+    EXPECT_NEAR(got.nll.item({}), nats, 1e-5);
+    EXPECT_EQ(got.counted, 3);
+  }
+}
+
+TEST(RowCrossEntropy, ATargetOutsideItsSequenceIsRefused) {
+  const Sequences at = Sequences::of_lengths({2, 2});
+  const Tensor logits = zeros({4});
+  EXPECT_TRUE(refusal_of([&] {
+                row_cross_entropy(logits, at, tensor<int32_t>({0, 2}, {2}));
+              }).says("the target of sequence 1 is row 2; expected one of its 2"));
+  EXPECT_TRUE(refusal_of([&] { row_cross_entropy(zeros({3}), at, tensor<int32_t>({0, 0}, {2})); }).says("3 logits"));
+}
+
 }  // namespace
 }  // namespace mh

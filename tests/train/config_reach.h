@@ -12,6 +12,7 @@
 #include "multihead/base/parallel.h"
 #include "multihead/io/checkpoint.h"
 #include "multihead/train/config/config_keys.h"
+#include "tests/tasks/made_questions.h"
 #include "tests/train/observed_run.h"
 #include "tests/train/small_run.h"
 
@@ -72,6 +73,17 @@ class ConfigReach : public SmallRun {
   Prepare labelled(const std::string& file = "labelled.tsv") const {
     return [path = folder_ / file](TrainConfig& c) {
       c.task.kind = TaskKind::classify;
+      c.data.train = c.data.valid = path;
+    };
+  }
+
+  // A run of answer, whose contexts are longer than a window.
+  Prepare asked() const {
+    return [path = folder_ / "questions.json"](TrainConfig& c) {
+      test::write_questions(path, {.count = 20, .words = 60});
+      c.task.kind = TaskKind::answer;
+      c.recurrent.kind = ModelKind::bert;
+      c.tokenizer.kind = TokenizerKind::words;
       c.data.train = c.data.valid = path;
     };
   }

@@ -140,6 +140,10 @@ std::map<std::string, Reach> ConfigReach::data_keys() const {
             },
         .prepare = an_epoch}},
       {"data.max_length", {.value = int64_t{5}, .expect = fewer_pairs}},
+      {"data.stride",
+       {.value = int64_t{0},
+        .expect = [](const Seen& before, const Seen& now) { EXPECT_LT(now.start.data.train, before.start.data.train); },
+        .prepare = asked()}},
   };
 }
 

@@ -106,7 +106,7 @@ Embeddings Embedder::operator()(std::span<const std::string> texts, const std::s
   const int64_t skipped = parts_->modules.pools_prompt ? 0 : prompt_tokens(encoder.tokenizer, prompt);
   Embeddings out{.vectors = empty({count, width()})};
   in_batches(encoded, kTokensEmbeddedAtOnce, [&](std::span<const size_t> which) {
-    const ModelInputs inputs = inputs_of(encoder, encoded, which);
+    const ModelInputs inputs = inputs_of(encoder.model.architecture(), encoded, which);
     const Tensor rows = body_rows(encoder, inputs);
     const Tensor vectors =
         apply_modules(parts_->modules, pool_rows(rows, inputs.tokens.at, parts_->modules.pooling, skipped));

@@ -75,7 +75,7 @@ std::vector<Filled> Filler::operator()(std::span<const std::string> texts, int64
     encoded.push_back(encode_whole(encoder.tokenizer, texts[n], encoder.longest, out[n].cut));
   }
   in_batches(encoded, kTokensFilledAtOnce, [&](std::span<const size_t> which) {
-    const ModelInputs inputs = inputs_of(encoder, encoded, which);
+    const ModelInputs inputs = inputs_of(encoder.model.architecture(), encoded, which);
     std::vector<int32_t> places;
     std::vector<std::pair<size_t, size_t>> gaps;  // text, number of the gap
     int32_t row = 0;

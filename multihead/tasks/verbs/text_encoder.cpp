@@ -92,7 +92,7 @@ void in_batches(std::span<const Encoded> sequences, int64_t tokens,
   }
 }
 
-ModelInputs inputs_of(const TextEncoder& encoder, std::span<const Encoded> sequences, std::span<const size_t> which) {
+ModelInputs inputs_of(const Architecture& model, std::span<const Encoded> sequences, std::span<const size_t> which) {
   std::vector<std::vector<int32_t>> ids;
   std::vector<int32_t> types;
   for (const size_t n : which) {
@@ -100,8 +100,7 @@ ModelInputs inputs_of(const TextEncoder& encoder, std::span<const Encoded> seque
     types.insert(types.end(), sequences[n].types.begin(), sequences[n].types.end());
   }
   ModelInputs out{.tokens = token_batch(ids)};
-  if (encoder.model.architecture().embedding->types > 1)
-    out.types = tensor<int32_t>(types, {static_cast<int64_t>(types.size())});
+  if (model.embedding->types > 1) out.types = tensor<int32_t>(types, {static_cast<int64_t>(types.size())});
   return out;
 }
 

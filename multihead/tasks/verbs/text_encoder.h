@@ -37,7 +37,7 @@ void in_batches(std::span<const Encoded> sequences, int64_t tokens,
                 const std::function<void(std::span<const size_t> which)>& run);
 
 // What the model reads of those sequences.
-ModelInputs inputs_of(const TextEncoder& encoder, std::span<const Encoded> sequences, std::span<const size_t> which);
+ModelInputs inputs_of(const Architecture& model, std::span<const Encoded> sequences, std::span<const size_t> which);
 
 // The body's last rows, f32 (rows, width), without what pooler and head would make of them.
 Tensor body_rows(const TextEncoder& encoder, const ModelInputs& inputs);

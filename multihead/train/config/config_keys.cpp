@@ -47,7 +47,7 @@ void add_model(std::vector<ConfigKey>& keys) {
        {"modernbert", ModelKind::modernbert}},
       "The architecture: the Transformer, for which task.kind says with which stacks; of translation also "
       "a recurrent encoder and decoder, which read width, hidden, attention, layers, dropout, tied and "
-      "max_length; of classify and tag one of Hugging Face's families, and transformers loads the folder.");
+      "max_length; of classify, tag and answer one of Hugging Face's families, and transformers loads the folder.");
   recurrent.choice<PairAttention>("attention", &R::attention,
                                   {{"none", PairAttention::none},
                                    {"additive", PairAttention::additive},
@@ -60,8 +60,8 @@ void add_model(std::vector<ConfigKey>& keys) {
   Section<StartConfig>(keys, "model", &TrainConfig::start)
       .text(
           "from", &StartConfig::from,
-          "The folder of a model, or its file, whose weights training starts from; empty: fresh weights. Of classify and "
-          "tag also any encoder of Hugging Face's.");
+          "The folder of a model, or its file, whose weights training starts from; empty: fresh weights. Of classify, "
+          "tag and answer also any encoder of Hugging Face's.");
   Section<M> model(keys, "model", &TrainConfig::model);
   model.integer("vocabulary", &M::vocabulary, {0, 10 * kMillion},
                 "Tokens the model knows; 0: as many as the tokenizer has.");
