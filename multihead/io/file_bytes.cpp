@@ -112,6 +112,13 @@ FileBytes map_file(const std::string& path) {
 
 FileBytes read_file(const std::string& path) { return all_of(OpenFile(path)); }
 
+FileBytes copy_of(std::span<const std::byte> bytes) {
+  std::shared_ptr<void> keeper(allocate_bytes(bytes.size()), release_bytes);
+  const std::span<std::byte> room(static_cast<std::byte*>(keeper.get()), bytes.size());
+  std::copy(bytes.begin(), bytes.end(), room.begin());
+  return {std::move(keeper), room};
+}
+
 FileBytes read_file_or_pipe(const std::string& path) {
   const OpenFile file(path, OpenFile::May::be_file_or_pipe);
   return file.is_pipe() ? all_of_pipe(file) : all_of(file);

@@ -26,4 +26,7 @@ FileBytes read_file(const std::string& path);
 // The same of a pipe, to its end, too; its bytes are aligned as any of a vector. A pipe nobody writes to is empty.
 FileBytes read_file_or_pipe(const std::string& path);
 
+// A copy of bytes in memory, as if they were a file's. Throws: std::bad_alloc.
+FileBytes copy_of(std::span<const std::byte> bytes);
+
 }  // namespace mh::detail

@@ -6,13 +6,12 @@
 #include <cstring>
 #include <tuple>
 
-#include "multihead/base/memory.h"
 #include "multihead/base/printable.h"
 #include "multihead/io/durable_file.h"
 #include "multihead/io/safetensors_bytes.h"
 #include "multihead/io/safetensors_hash.h"
 #include "multihead/io/safetensors_header.h"
-#include "multihead/tensor/storage.h"
+#include "multihead/io/tensors_in_file.h"
 
 namespace mh {
 
@@ -27,13 +26,6 @@ void require(bool holds, const std::string& name, fmt::format_string<Args...> fo
   if (!holds)
     fail(ErrorKind::io, "safetensors: {}: {}", printable_path(name), fmt::format(form, std::forward<Args>(args)...));
 }
-
-// Memory that lives as long as somebody else's does.
-struct Kept {
-  explicit Kept(const detail::FileBytes& file) : keeper(file.keeper), storage(file.bytes.data()) {}
-  std::shared_ptr<void> keeper;
-  Storage storage;
-};
 
 std::string_view header_of(std::span<const std::byte> bytes, const std::string& name) {
   require(bytes.size() >= kLengthBytes, name, "{} bytes are too few for such a file; expected at least {}",
@@ -50,15 +42,6 @@ std::string_view header_of(std::span<const std::byte> bytes, const std::string& 
   return {text, length};
 }
 
-bool is_aligned(const void* data, DType dtype) {
-  return reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(size_of(dtype)) == 0;
-}
-
-// C++ knows two bools; what a file holds may be neither.
-bool holds_bools(std::span<const std::byte> bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return static_cast<uint8_t>(b) <= 1; });
-}
-
 }  // namespace
 
 namespace detail {
@@ -68,8 +51,7 @@ Safetensors view_safetensors(const FileBytes& file, const std::string& name, con
   const std::span<std::byte> data = file.bytes.subspan(kLengthBytes + json.size());
   SafetensorsHeader header = parse_safetensors_header(json, static_cast<int64_t>(data.size()), name);
 
-  const auto kept = std::make_shared<Kept>(file);
-  const std::shared_ptr<Storage> storage(kept, &kept->storage);
+  const TensorsInFile tensors(file);
   Safetensors out{.tensors = {}, .metadata = std::move(header.metadata)};
   if (const auto digits = out.metadata.extract(kHashKey)) {
     out.hashed = true;
@@ -83,14 +65,7 @@ Safetensors view_safetensors(const FileBytes& file, const std::string& name, con
     const auto bytes = data.subspan(static_cast<size_t>(entry.begin), static_cast<size_t>(entry.end - entry.begin));
     require(entry.dtype != DType::boolean || holds_bools(bytes), name, "tensor {} holds bools that are neither 0 nor 1",
             printable(entry.name));
-    Tensor tensor;
-    if (is_aligned(bytes.data(), entry.dtype)) {
-      tensor = Tensor(storage, dense_view(bytes.data(), entry.shape, entry.dtype));
-    } else {
-      tensor = empty(entry.shape, entry.dtype);
-      std::memcpy(tensor.view().data, bytes.data(), bytes.size());
-    }
-    out.tensors.emplace(entry.name, std::move(tensor));
+    out.tensors.emplace(entry.name, tensors.at(bytes, entry.shape, entry.dtype));
   }
   return out;
 }
@@ -138,11 +113,7 @@ Safetensors read_safetensors(const std::string& path, const SafetensorsOptions& 
 }
 
 Safetensors parse_safetensors(std::span<const std::byte> bytes, const std::string& name) {
-  detail::FileBytes copy;
-  copy.keeper = std::shared_ptr<void>(allocate_bytes(bytes.size()), release_bytes);
-  copy.bytes = {static_cast<std::byte*>(copy.keeper.get()), bytes.size()};
-  std::copy(bytes.begin(), bytes.end(), copy.bytes.begin());
-  return detail::view_safetensors(copy, name);
+  return detail::view_safetensors(detail::copy_of(bytes), name);
 }
 
 void write_safetensors(const std::string& path, const Safetensors& file) {
