@@ -17,6 +17,7 @@ void bind_options(nanobind::module_& m);
 void bind_pretrained(nanobind::module_& m);
 void bind_show(nanobind::module_& m);
 void bind_shared_threads(nanobind::module_& m);
+void bind_tasks(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 void bind_train(nanobind::module_& m);
 void bind_weights(nanobind::module_& m);

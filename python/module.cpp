@@ -61,6 +61,7 @@ NB_MODULE(_core, m) {
   mh::python::bind_matmul(m);
   mh::python::bind_machine(m);
   mh::python::bind_shared_threads(m);
+  mh::python::bind_tasks(m);
   mh::python::bind_text(m);
   mh::python::bind_generate(m);
   mh::python::bind_pretrained(m);

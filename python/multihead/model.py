@@ -397,6 +397,7 @@ class Model:
             source, target = os.path.join(self.folder, name), os.path.join(folder, name)
             if os.path.exists(target) and os.path.samefile(source, target):
                 continue
+            os.makedirs(os.path.dirname(target), exist_ok=True)
             part = f"{target}.part{os.getpid()}"
             try:
                 shutil.copyfile(source, part)
