@@ -209,8 +209,7 @@ void add_translate(CLI::App& app, int& code) {
       ->type_name("N")
       ->check(whole_number(1, 4096))
       ->needs(attention);
-  verb->add_option("--show", choice->page, "write a page that shows all attention of the first line to FILE")
-      ->type_name("FILE");
+  add_show_flag(*verb, choice->page);
   verb->add_flag("--whole", choice->whole, "translate a line as one sentence, whatever it holds");
   CLI::Option* warn =
       verb->add_flag("--warn", choice->warn, "say on stderr which lines have a low score and may be wrong");
