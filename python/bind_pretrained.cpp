@@ -1,8 +1,10 @@
-// Hugging Face folders for multihead/pretrained.py: one forward pass, generation, writing back.
+// Hugging Face folders for multihead/pretrained.py: one forward pass, generation, recording, writing back.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -13,8 +15,10 @@
 #include "multihead/generate/text/text_stream.h"
 #include "multihead/models/pretrained/folder_facts.h"
 #include "multihead/models/pretrained/pretrained.h"
+#include "multihead/show/record_pretrained.h"
 #include "python/array.h"
 #include "python/bindings.h"
+#include "python/recording_object.h"
 
 namespace mh::python {
 
@@ -111,6 +115,14 @@ nb::bytes text_behind(const PretrainedObject& self, const Tokenizer& tokenizer, 
   return nb::bytes(text.data(), text.size());
 }
 
+// `written`: ids, of a model with encoder and decoder.
+RecordingObject recorded(const PretrainedObject& self, const Tokenizer& tokenizer, const std::string& text,
+                         const std::optional<std::string>& pair, const std::optional<Ids>& written) {
+  RecordInput input{.text = text, .pair = pair};
+  if (written) input.written = *written;
+  return {record(self.model, tokenizer, input)};
+}
+
 // What the model is, by the names that pretrained.py reads.
 nb::dict described(const PretrainedObject& self) {
   const Architecture& a = self.model.architecture();
@@ -122,6 +134,7 @@ nb::dict described(const PretrainedObject& self) {
   out["labels"] = a.labels;
   out["outputs"] = a.head.outputs;
   out["problem_type"] = a.problem_type;
+  out["cross_attention"] = a.cross_attention && !a.patches;
   out["choice"] = a.head.kind == HeadKind::choice;
   out["rows"] = a.head.rows == HeadRows::all;
   out["unused"] = self.model.unused();
@@ -142,6 +155,7 @@ void bind_pretrained(nb::module_& m) {
       .def("forward", forward_pass, "inputs"_a)
       .def("write", written_behind, "prompts"_a, "config"_a, "seed"_a, Release())
       .def("text", text_behind, "tokenizer"_a, "prompt"_a, "ids"_a)
+      .def("record", recorded, "tokenizer"_a, "text"_a, "pair"_a.none(), "written"_a.none(), Release())
       .def(
           "save", [](const PretrainedObject& self, const std::string& folder) { self.model.save(folder); }, "folder"_a,
           Release())

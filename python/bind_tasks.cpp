@@ -15,6 +15,7 @@
 #include "multihead/io/safetensors.h"
 #include "multihead/models/config_json.h"
 #include "multihead/models/pretrained/folder_facts.h"
+#include "multihead/show/text_recorder.h"
 #include "multihead/tasks/task_type.h"
 #include "multihead/tasks/verbs/answerer.h"
 #include "multihead/tasks/verbs/classifier.h"
@@ -23,6 +24,7 @@
 #include "multihead/tasks/verbs/tagger.h"
 #include "python/array.h"
 #include "python/bindings.h"
+#include "python/recording_object.h"
 
 namespace mh::python {
 
@@ -36,9 +38,10 @@ using Strings = std::vector<std::string>;
 template <class Task>
 class OnDemand {
  public:
-  const Task& get(const std::string& folder, DType compute) {
+  template <class Load>
+  const Task& get(const Load& load) {
     const std::lock_guard lock(mutex_);
-    if (!task_) task_ = Task::load(folder, compute);
+    if (!task_) task_ = load();
     return *task_;
   }
 
@@ -52,7 +55,7 @@ struct TasksObject {
   TasksObject(std::string path, bool bf16) : folder(std::move(path)), compute(bf16 ? DType::bf16 : DType::f32) {}
   template <class Task>
   const Task& of(OnDemand<Task>& task) {
-    return task.get(folder, compute);
+    return task.get([this] { return Task::load(folder, compute); });
   }
 
   std::string folder;
@@ -63,6 +66,7 @@ struct TasksObject {
   OnDemand<Filler> filler;
   OnDemand<Answerer> answerer;
   OnDemand<TextGenerator> writer;
+  OnDemand<TextRecorder> recorder;
 };
 
 // Loads what the verb needs, so that a damaged folder is refused at once.
@@ -173,6 +177,11 @@ std::vector<std::vector<nb::bytes>> continued(TasksObject& self, const Strings& 
   return out;
 }
 
+RecordingObject recorded_text(TasksObject& self, const std::string& text, const std::optional<std::string>& pair) {
+  const TextRecorder& recorder = self.recorder.get([&] { return TextRecorder::load(self.folder); });
+  return {recorder({.text = text, .pair = pair})};
+}
+
 // Of a model of our own: its config and what it is.
 nb::dict described_folder(const std::string& folder) {
   const FolderFacts facts = folder_facts(folder);
@@ -195,6 +204,7 @@ void bind_tasks(nb::module_& m) {
       .def("embed", embedded, "texts"_a, "prompt"_a.none(), "prompt_name"_a.none())
       .def("fill", filled, "texts"_a, "k"_a, Release())
       .def("answer", answered, "questions"_a, "how"_a, Release())
+      .def("record", recorded_text, "text"_a, "pair"_a.none(), Release())
       .def("write", continued, "prompts"_a, "config"_a, "seed"_a);
   m.def("describe_folder", described_folder, "folder"_a);
   m.def("model_kind", model_kind_of_folder, "folder"_a);

@@ -15,6 +15,7 @@ void bind_mask(nanobind::module_& m);
 void bind_matmul(nanobind::module_& m);
 void bind_options(nanobind::module_& m);
 void bind_pretrained(nanobind::module_& m);
+void bind_recording(nanobind::module_& m);
 void bind_show(nanobind::module_& m);
 void bind_shared_threads(nanobind::module_& m);
 void bind_tasks(nanobind::module_& m);

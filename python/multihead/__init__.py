@@ -54,6 +54,7 @@ from .folders import load, save
 from .model import Attention, Candidate, Model, Sentence, Translation
 from .page import AttentionPage, show
 from .pretrained import Pretrained
+from .recording import RecordedLayer, Recording
 from .task_model import TaskModel
 from .task_results import Answer, Classification, Entity, Filled, Filling, Gap, Tagging
 from .tokenizer import Encoding, Tokenizer
@@ -86,6 +87,8 @@ __all__ = [
     "Mask",
     "Model",
     "Pretrained",
+    "RecordedLayer",
+    "Recording",
     "ScoreMix",
     "Sentence",
     "Similarity",

@@ -357,7 +357,7 @@ class Model:
             source_words=source[2], target_words=written[2],
         )
 
-    def record(self, line: str, target: str | Sentence | None = None) -> Attention:
+    def record(self, line: Any, target: Any = None) -> Any:
         """attention() under the name of what it gives: a recording, which a notebook shows as a page.
 
         >>> import multihead

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from . import _core
 from .generation import _first_or_all, _how
 from .padding import Layout, padded_weights, sequences
+from .recording import Recording, _record
 from .text_model import TextModel
 from .tokenizer import _texts, _whole
 
@@ -137,6 +138,26 @@ class Pretrained(TextModel):
 
     def _text(self, prompt: list[int], ids: list[int]) -> str:
         return self._core.text(self.tokenizer._inner, prompt, ids).decode("utf-8", "replace")
+
+    def record(self, text: Any, written: str | None = None) -> Recording:
+        def recorded(first: str, pair: str | None) -> _core.Recording:
+            return self._core.record(self.tokenizer._inner, first, pair, self._written(first, written))
+
+        core, title = _record(recorded, text)
+        return Recording(core, title if written is None else f"{title} → {written}", self.folder)
+
+    record.__doc__ = TextModel.record.__doc__
+
+    def _written(self, text: str, written: str | None) -> list[int] | None:
+        """Ids that the decoder behind an encoder reads: of what is given, or the model's own."""
+        if not self._said["cross_attention"]:
+            if written is not None:
+                raise ValueError(f"record: written is given; a {self._said_as()} has no decoder behind an encoder")
+            return None
+        if written is not None:
+            return self.tokenizer.encode(written, add_special_tokens=False).ids
+        ids: list[int] = self.generate([self.tokenizer.encode(text).ids], num_return_sequences=1)[0]
+        return ids
 
     def _defaults(self) -> dict[str, Any]:
         path = os.path.join(self.folder, "generation_config.json")

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from . import _core
 from .model import Model
+from .recording import Recording, _record
 from .task_results import Answer, Classification, Tagging, _characters, _entities, _filled, _joined, _many, _parted
 from .tokenizer import Tokenizer, _texts, _whole
 
@@ -105,6 +106,16 @@ class TextModel(Model):
             Answer(text, *_characters(context.encode(), begin, end), score) for (_, context), (text, begin, end, score) in zip(asked, found)
         ]
 
+    def record(self, text: Any, written: str | None = None) -> Recording:
+        """What the model looks at while it reads a text, or a tuple of two: a Recording, which a notebook shows as a page.
+
+        written: what a decoder behind an encoder has written; None: what the model itself writes.
+        """
+        if written is not None:
+            raise ValueError(f"record: written is given; a {self._said_as()} has no decoder behind an encoder")
+        core, title = _record(self._tasks.record, text)
+        return Recording(core, title, self.folder)
+
     def _said_as(self) -> str:
         """What the model is, in words."""
         raise NotImplementedError
@@ -128,7 +139,7 @@ class TextModel(Model):
         self._refuse("align")
 
     def attention(self, *args: Any, **options: Any) -> NoReturn:
-        """Refused: of our own translation models; record() gives what this one looked at."""
+        """Refused: of our own translation models; record() gives what this one looks at."""
         self._refuse("attention")
 
     def __repr__(self) -> str:
