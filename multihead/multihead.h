@@ -69,6 +69,7 @@
 #include "multihead/generate/text/text_generator.h"
 #include "multihead/generate/text/translator.h"
 #include "multihead/show/recording.h"
+#include "multihead/show/text_recorder.h"
 #include "multihead/tasks/task.h"
 #include "multihead/tasks/task_setup.h"
 #include "multihead/tasks/verbs/classifier.h"

@@ -85,6 +85,8 @@ class Output {
 
 // `tensor` as an array of the kind of `like`. No copy, but for NumPy where the elements are bf16.
 nb::object to_array(const Array& like, const Tensor& tensor);
+// As an array of NumPy, without a copy; not of bf16, which NumPy does not know.
+nb::object to_numpy(const Tensor& tensor);
 
 // Throws: invalid_argument where the number does not fit 32 bits: none wraps.
 void check_32_bits(const Site& site, int64_t number);

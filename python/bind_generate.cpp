@@ -123,11 +123,6 @@ std::vector<std::pair<int64_t, int64_t>> aligned(const TranslatorObject& self, c
   return self.translator.align(candidate, layer);
 }
 
-nb::object numpy_floats(const Tensor& tensor) {
-  const nb::object like = numpy("empty")(0, numpy("float32"));
-  return to_array(Array({"attention", "the weights"}, like), tensor);
-}
-
 nb::tuple cross_attention_of(const TranslatorObject& self, const std::string& source, const std::vector<int32_t>& ids,
                              int64_t layer) {
   CrossAttention looked;
@@ -138,7 +133,7 @@ nb::tuple cross_attention_of(const TranslatorObject& self, const std::string& so
     looked = self.translator.cross_attention(source, written, layer);
     looked.weights = looked.weights.clone();
   }
-  return nb::make_tuple(nb::cast(looked.source), nb::cast(looked.target), numpy_floats(looked.weights));
+  return nb::make_tuple(nb::cast(looked.source), nb::cast(looked.target), to_numpy(looked.weights));
 }
 
 // f32 (layers, heads, queries, keys).
@@ -167,7 +162,7 @@ nb::tuple recorded_arrays(const TranslatorObject& self, const std::string& sourc
   nb::list texts, arrays;
   for (const RecordedText& text : recording.texts)
     texts.append(nb::make_tuple(text.name, nb::cast(text.tokens), nb::cast(text.words)));
-  for (const Tensor& each : made) arrays.append(numpy_floats(each));
+  for (const Tensor& each : made) arrays.append(to_numpy(each));
   return nb::make_tuple(texts, arrays);
 }
 

@@ -1,9 +1,9 @@
-// Hugging Face folders for multihead/pretrained.py: one forward pass, generation, the tasks on text, writing back.
+// Hugging Face folders for multihead/pretrained.py: one forward pass, generation, recording, writing back.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <mutex>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -15,10 +15,10 @@
 #include "multihead/generate/text/text_stream.h"
 #include "multihead/models/pretrained/folder_facts.h"
 #include "multihead/models/pretrained/pretrained.h"
-#include "multihead/tasks/verbs/classifier.h"
-#include "multihead/tasks/verbs/tagger.h"
+#include "multihead/show/record_pretrained.h"
 #include "python/array.h"
 #include "python/bindings.h"
+#include "python/recording_object.h"
 
 namespace mh::python {
 
@@ -29,21 +29,6 @@ namespace {
 using Ids = std::vector<int32_t>;
 using Lengths = std::vector<int64_t>;
 
-// A task's model, loaded when the first text comes. Safe in many threads.
-template <class Task>
-class OnDemand {
- public:
-  const Task& get(const std::string& folder, DType compute) {
-    const std::lock_guard lock(mutex_);
-    if (!task_) task_ = Task::load(folder, compute);
-    return *task_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::optional<Task> task_;
-};
-
 // Every method may be called from many threads at once.
 struct PretrainedObject {
   PretrainedObject(const std::string& path, DType type)
@@ -53,8 +38,6 @@ struct PretrainedObject {
   DType compute;
   FolderFacts facts;
   Pretrained model;
-  OnDemand<Classifier> classifier;
-  OnDemand<Tagger> tagger;
 };
 
 TokenBatch token_batch_of(const Site& site, nb::handle ids, const Lengths& lengths) {
@@ -132,27 +115,12 @@ nb::bytes text_behind(const PretrainedObject& self, const Tokenizer& tokenizer, 
   return nb::bytes(text.data(), text.size());
 }
 
-using Classified = std::tuple<std::string, float, std::vector<float>, bool>;  // label, score, scores, cut
-
-std::vector<Classified> classified(PretrainedObject& self, const std::vector<std::string>& texts) {
-  std::vector<Classified> out;
-  for (Classification& each : self.classifier.get(self.folder, self.compute)(texts))
-    out.emplace_back(std::move(each.label), each.score, std::move(each.scores), each.cut);
-  return out;
-}
-
-using Entity = std::tuple<std::string, size_t, size_t, float>;  // label, bytes [begin, end), score
-using Tagged = std::tuple<std::vector<std::string>, std::vector<std::string>, std::vector<Entity>, bool>;
-
-std::vector<Tagged> tagged(PretrainedObject& self, const std::vector<std::string>& texts) {
-  std::vector<Tagged> out;
-  for (Tagging& each : self.tagger.get(self.folder, self.compute)(texts)) {
-    std::vector<Entity> entities;
-    for (TaggedSpan& span : each.entities)
-      entities.emplace_back(std::move(span.label), span.begin, span.end, span.score);
-    out.emplace_back(std::move(each.words), std::move(each.tags), std::move(entities), each.cut);
-  }
-  return out;
+// `written`: ids, of a model with encoder and decoder.
+RecordingObject recorded(const PretrainedObject& self, const Tokenizer& tokenizer, const std::string& text,
+                         const std::optional<std::string>& pair, const std::optional<Ids>& written) {
+  RecordInput input{.text = text, .pair = pair};
+  if (written) input.written = *written;
+  return {record(self.model, tokenizer, input)};
 }
 
 // What the model is, by the names that pretrained.py reads.
@@ -166,6 +134,7 @@ nb::dict described(const PretrainedObject& self) {
   out["labels"] = a.labels;
   out["outputs"] = a.head.outputs;
   out["problem_type"] = a.problem_type;
+  out["cross_attention"] = a.cross_attention && !a.patches;
   out["choice"] = a.head.kind == HeadKind::choice;
   out["rows"] = a.head.rows == HeadRows::all;
   out["unused"] = self.model.unused();
@@ -186,8 +155,7 @@ void bind_pretrained(nb::module_& m) {
       .def("forward", forward_pass, "inputs"_a)
       .def("write", written_behind, "prompts"_a, "config"_a, "seed"_a, Release())
       .def("text", text_behind, "tokenizer"_a, "prompt"_a, "ids"_a)
-      .def("classify", classified, "texts"_a, Release())
-      .def("tag", tagged, "texts"_a, Release())
+      .def("record", recorded, "tokenizer"_a, "text"_a, "pair"_a.none(), "written"_a.none(), Release())
       .def(
           "save", [](const PretrainedObject& self, const std::string& folder) { self.model.save(folder); }, "folder"_a,
           Release())

@@ -11,16 +11,13 @@
 #include "python/lost_gradients.h"
 #include "python/options.h"
 #include "python/results.h"
+#include "python/statistics_object.h"
 
 namespace mh::python {
 
 using namespace nb::literals;
 
 namespace {
-
-struct StatisticsObject {
-  nb::object entropy, top_keys, top_weights, received, distance;
-};
 
 // Neither has a gradient.
 void refuse_watched(std::string_view op, nb::handle q, nb::handle k, nb::handle lse) {

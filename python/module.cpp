@@ -61,9 +61,11 @@ NB_MODULE(_core, m) {
   mh::python::bind_matmul(m);
   mh::python::bind_machine(m);
   mh::python::bind_shared_threads(m);
+  mh::python::bind_tasks(m);
   mh::python::bind_text(m);
   mh::python::bind_generate(m);
   mh::python::bind_pretrained(m);
+  mh::python::bind_recording(m);
   mh::python::bind_show(m);
   mh::python::bind_train(m);
   m.def("add_to_type", add_to_type, "type"_a, "name"_a, "value"_a, "Gives a type of functions an attribute.");

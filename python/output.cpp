@@ -103,10 +103,12 @@ nb::object Output::release() {
   return nb::steal(static_cast<PyObject*>(object));
 }
 
+nb::object to_numpy(const Tensor& tensor) { return numpy("asarray")(dlpack_object(tensor)); }
+
 nb::object to_array(const Array& like, const Tensor& tensor) {
   switch (like.kind().way) {
     case ArrayKind::Way::numpy: {
-      if (tensor.dtype() != DType::bf16) return numpy("asarray")(dlpack_object(tensor));
+      if (tensor.dtype() != DType::bf16) return to_numpy(tensor);
       Output copy(like, tensor.shape(), tensor.dtype());
       copy.tensor().copy_from(tensor);
       return copy.release();
@@ -114,7 +116,7 @@ nb::object to_array(const Array& like, const Tensor& tensor) {
     case ArrayKind::Way::exchange:
     case ArrayKind::Way::dlpack: {
       const nb::object from_dlpack = importer(like.object());
-      return from_dlpack.is_none() ? numpy("asarray")(dlpack_object(tensor)) : from_dlpack(dlpack_object(tensor));
+      return from_dlpack.is_none() ? to_numpy(tensor) : from_dlpack(dlpack_object(tensor));
     }
     case ArrayKind::Way::none: break;
   }

@@ -17,6 +17,7 @@
 #include "cli/threads_flag.h"
 #include "cli/values.h"
 #include "cli/verbs.h"
+#include "cli/verbs/show_page.h"
 #include "multihead/base/error.h"
 #include "multihead/tasks/verbs/answerer.h"
 
@@ -35,7 +36,7 @@ constexpr size_t kLinesAnsweredAtOnce = 64;
 
 struct AnswerChoice {
   std::string model, precision = "f32";
-  std::optional<std::string> question;
+  std::optional<std::string> question, page;
   AnswerOptions options{};
   bool json = false;
 };
@@ -100,15 +101,20 @@ std::string answer_lines(const AnswerChoice& choice, const Answerer& answerer, s
 int answer(const AnswerChoice& choice) {
   refuse_stdin_as_stdout();
   const Answerer answerer = Answerer::load(choice.model, precision_named(choice.precision));
+  FirstPage page(choice.page, choice.model, "answer");
   if (choice.question) {
     const Question asked{*choice.question, whole_text()};
     const std::string out = answered(choice, asked, answerer(asked.question, asked.context, choice.options));
     std::fwrite(out.data(), 1, out.size(), stdout);
     flush_output();
+    page.take({.text = asked.question, .pair = asked.context});
     return kDone;
   }
   lines_through("answer", kLinesAnsweredAtOnce, [&](std::span<const LineReader::Line> lines, int64_t first) {
-    return answer_lines(choice, answerer, lines, first);
+    std::string out = answer_lines(choice, answerer, lines, first);
+    for (const LineReader::Line& line : lines)
+      if (line.text.find('\t') != std::string::npos) page.take(text_or_pair(line.text));
+    return out;
   });
   return kDone;
 }
@@ -131,6 +137,7 @@ void add_answer(CLI::App& app, int& code) {
       ->type_name("N")
       ->check(whole_number(1, 1'000'000));
   verb->add_flag("--json", choice->json, "print a JSON object for each answer: answer, score, begin, end");
+  add_show_flag(*verb, choice->page);
   add_precision_flag(*verb, choice->precision);
   add_threads_flag(*verb);
   verb->footer(kAnswerEnd);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "cli/say.h"
 #include "cli/standard_streams.h"
 #include "cli/verbs.h"
+#include "cli/verbs/show_page.h"
 #include "multihead/tasks/verbs/classifier.h"
 
 namespace mh::cli {
@@ -31,6 +33,7 @@ constexpr size_t kMostLines = 1024;  // that are read before the first is answer
 
 struct ClassifyChoice {
   std::string model, precision = "f32";
+  std::optional<std::string> page;
   bool all = false, json = false;
 };
 
@@ -59,6 +62,7 @@ std::string line_of(const ClassifyChoice& choice, const Classification& one, con
 int run(const ClassifyChoice& choice) {
   refuse_stdin_as_stdout();
   const Classifier classifier = Classifier::load(choice.model, choice.precision == "bf16" ? DType::bf16 : DType::f32);
+  FirstPage page(choice.page, choice.model, "classify");
   if (isatty(STDIN_FILENO) == 1) mention("Type a text and press Enter; Ctrl-D ends.");
   LineReader reader(STDIN_FILENO);
   int64_t done = 0;
@@ -82,6 +86,7 @@ int run(const ClassifyChoice& choice) {
     }
     std::fwrite(out.data(), 1, out.size(), stdout);
     flush_output();
+    for (const std::string& text : texts) page.take(text_or_pair(text));
   }
   return kDone;
 }
@@ -94,6 +99,7 @@ void add_classify(CLI::App& app, int& code) {
   verb->add_option("MODEL", choice->model, "folder of the model")->type_name("")->required();
   verb->add_flag("--all", choice->all, "print every label with its probability, the most probable first");
   verb->add_flag("--json", choice->json, "print a JSON object for each line: label, score, with --all all scores");
+  add_show_flag(*verb, choice->page);
   verb->add_option("--precision", choice->precision, "type of the products: f32 or bf16 (f32)")
       ->type_name("TYPE")
       ->check(CLI::IsMember({"f32", "bf16"}));

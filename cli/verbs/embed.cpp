@@ -17,6 +17,7 @@
 #include "cli/standard_streams.h"
 #include "cli/threads_flag.h"
 #include "cli/verbs.h"
+#include "cli/verbs/show_page.h"
 #include "multihead/base/error.h"
 #include "multihead/base/printable.h"
 #include "multihead/io/array_file.h"
@@ -37,7 +38,7 @@ constexpr size_t kLinesEmbeddedAtOnce = 4096;
 
 struct EmbedChoice {
   std::string model, output, precision = "f32";
-  std::optional<std::string> prompt, prompt_name;
+  std::optional<std::string> prompt, prompt_name, page;
   bool tsv = false;
 };
 
@@ -89,12 +90,15 @@ int embed(const EmbedChoice& choice) {
     mention("multihead embed: {} has no modules.json; the mean of a text's tokens is its vector",
             printable_path(choice.model));
   const std::string prompt = prompt_of(choice, embedder);
+  FirstPage page(choice.page, choice.model, "embed");
   const bool streams = choice.tsv && choice.output.empty();
   std::string all;  // .npy says first how many there are
   int64_t count = 0;
   lines_through("embed", kLinesEmbeddedAtOnce, [&](std::span<const LineReader::Line> lines, int64_t first) {
     std::string some = embedded(choice, embedder, prompt, lines, first);
     count += static_cast<int64_t>(lines.size());
+    for (const LineReader::Line& line : lines)
+      if (!line.text.empty()) page.take({.text = prompt + line.text});
     if (streams) return some;
     all += some;
     return std::string();
@@ -123,6 +127,7 @@ void add_embed(CLI::App& app, int& code) {
   verb->add_option("--prompt-name", choice->prompt_name, "the same, by its name in the folder: query, document")
       ->type_name("NAME")
       ->excludes(prompt);
+  add_show_flag(*verb, choice->page);
   add_precision_flag(*verb, choice->precision);
   add_threads_flag(*verb);
   verb->footer(kEmbedEnd);

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "cli/threads_flag.h"
 #include "cli/values.h"
 #include "cli/verbs.h"
+#include "cli/verbs/show_page.h"
 #include "multihead/tasks/verbs/filler.h"
 
 namespace mh::cli {
@@ -31,6 +33,7 @@ constexpr size_t kLinesFilledAtOnce = 256;
 struct FillChoice {
   std::string model, precision = "f32";
   int64_t k = 5;
+  std::optional<std::string> page;
   bool json = false;
 };
 
@@ -54,6 +57,7 @@ std::string filled(const FillChoice& choice, const Filled& found) {
 int fill(const FillChoice& choice) {
   refuse_stdin_as_stdout();
   const Filler filler = Filler::load(choice.model, precision_named(choice.precision));
+  FirstPage page(choice.page, choice.model, "fill");
   lines_through("fill", kLinesFilledAtOnce, [&](std::span<const LineReader::Line> lines, int64_t first) {
     std::vector<std::string> texts;
     for (const LineReader::Line& line : lines) texts.push_back(line.text);
@@ -66,6 +70,7 @@ int fill(const FillChoice& choice) {
         mention("multihead fill: skipped line {}: no {} is in it", number, filler.mask());
       out += filled(choice, found[n]);
     }
+    for (const std::string& text : texts) page.take({.text = text});
     return out;
   });
   return kDone;
@@ -79,6 +84,7 @@ void add_fill(CLI::App& app, int& code) {
   verb->add_option("MODEL", choice->model, "folder of the model")->type_name("")->required();
   verb->add_option("-k", choice->k, "tokens for each gap (5)")->type_name("N")->check(whole_number(1, 1000));
   verb->add_flag("--json", choice->json, "print a JSON array for each line: of each gap its tokens");
+  add_show_flag(*verb, choice->page);
   add_precision_flag(*verb, choice->precision);
   add_threads_flag(*verb);
   verb->footer(kFillEnd);

@@ -21,6 +21,7 @@
 #include "cli/threads_flag.h"
 #include "cli/values.h"
 #include "cli/verbs.h"
+#include "cli/verbs/show_page.h"
 #include "multihead/base/error.h"
 #include "multihead/base/parallel.h"
 #include "multihead/generate/text/text_generator.h"
@@ -60,7 +61,7 @@ constexpr size_t kContinuedTogether = 64;  // lines of stdin that are continued 
 
 struct GenerateChoice {
   std::string model, precision = "f32", stop;
-  std::optional<std::string> prompt;
+  std::optional<std::string> prompt, page;
   std::optional<int64_t> tokens, beam, top_k;
   std::optional<uint64_t> seed;
   std::optional<float> temperature, repetition_penalty;
@@ -124,11 +125,24 @@ void print(std::string_view text) {
   flush_output();
 }
 
+// What is recorded: the whole text, or a source and what was written for it.
+RecordInput recorded(bool continues, const std::string& prompt, const Continuation& written) {
+  if (continues) return {.text = prompt + written.text};
+  return {.text = prompt, .written = written.ids};
+}
+
+// What writes, how, and where the first text is shown.
+struct Writer {
+  const TextGenerator& generator;
+  const GenerationConfig& how;
+  FirstPage& page;
+};
+
 // Lines that are continued together.
 class Round {
  public:
-  Round(const GenerateChoice& choice, const TextGenerator& generator, const GenerationConfig& how, Tally& tally)
-      : choice_(choice), generator_(generator), how_(how), tally_(tally) {}
+  Round(const GenerateChoice& choice, const Writer& writer, Tally& tally)
+      : choice_(choice), writer_(writer), tally_(tally) {}
 
   void run(const std::vector<LineReader::Line>& lines) {
     InOrder output([](size_t, const std::string& text) { print(text); });
@@ -156,42 +170,45 @@ class Round {
   void write(const std::vector<LineReader::Line>& lines, const std::vector<size_t>& asked, InOrder& output) {
     if (asked.empty()) return;
     std::vector<std::string> prompts;
-    GenerationConfig how = how_;
+    GenerationConfig how = writer_.how;
     for (const size_t n : asked) {
       prompts.push_back(lines[n].text);
       how.sampling.numbers.push_back(static_cast<uint64_t>(number(n) - 1));
     }
+    RecordInput first;
     try {
-      const auto written = generator_.write(prompts, how);
+      const auto written = writer_.generator.write(prompts, how);
       for (size_t i = 0; i < asked.size(); ++i) {
         const Continuation& best = written[i].front();
         tally_.tokens += static_cast<int64_t>(best.token_scores.size());
-        output.put(asked[i], shown(choice_, generator_.continues(), prompts[i], best, number(asked[i])));
+        output.put(asked[i], shown(choice_, writer_.generator.continues(), prompts[i], best, number(asked[i])));
+        if (i == 0) first = recorded(writer_.generator.continues(), prompts[i], best);
       }
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::invalid_argument) throw;
       if (asked.size() == 1) return skip(asked.front(), error.what(), output);
       for (const size_t n : asked) write(lines, {n}, output);
+      return;
     }
+    writer_.page.take(first);
   }
 
   const GenerateChoice& choice_;
-  const TextGenerator& generator_;
-  const GenerationConfig& how_;
+  const Writer& writer_;
   Tally& tally_;
 };
 
-void continue_lines(const GenerateChoice& choice, const TextGenerator& generator, const GenerationConfig& how,
-                    Tally& tally) {
+void continue_lines(const GenerateChoice& choice, const Writer& writer, Tally& tally) {
   if (isatty(STDIN_FILENO) == 1) mention("Type the beginning of a text and press Enter; Ctrl-D ends.");
   LineReader reader(STDIN_FILENO);
-  Round round(choice, generator, how, tally);
+  Round round(choice, writer, tally);
   for (auto lines = reader.take(kContinuedTogether); !lines.empty(); lines = reader.take(kContinuedTogether))
     round.run(lines);
 }
 
-void continue_prompt(const GenerateChoice& choice, const TextGenerator& generator, const GenerationConfig& how,
-                     Tally& tally) {
+void continue_prompt(const GenerateChoice& choice, const Writer& writer, Tally& tally) {
+  const TextGenerator& generator = writer.generator;
+  const GenerationConfig& how = writer.how;
   const bool streams = !choice.json && (how.sample || how.search.beam == 1);
   bool began = false;
   const auto begin = [&] {
@@ -212,6 +229,7 @@ void continue_prompt(const GenerateChoice& choice, const TextGenerator& generato
     print(streams ? "\n" : written.text + "\n");
   }
   tally = {.lines = 1, .tokens = static_cast<int64_t>(written.token_scores.size())};
+  writer.page.take(recorded(generator.continues(), *choice.prompt, written));
 }
 
 int run(const GenerateChoice& choice) {
@@ -220,9 +238,10 @@ int run(const GenerateChoice& choice) {
       TextGenerator::load(choice.model, choice.precision == "bf16" ? DType::bf16 : DType::f32);
   const GenerationConfig how = settled(choice, generator.defaults());
   for (const std::string& sentence : how.unread) mention("multihead generate: {}", sentence);
+  FirstPage page(choice.page, choice.model, "generate");
   Tally tally;
   const auto begin = std::chrono::steady_clock::now();
-  choice.prompt ? continue_prompt(choice, generator, how, tally) : continue_lines(choice, generator, how, tally);
+  (choice.prompt ? continue_prompt : continue_lines)(choice, {generator, how, page}, tally);
   tally.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (choice.time)
     mention("{} texts, {} tokens in {:.2f} s: {:.0f} tokens/s on {} threads", tally.lines, tally.tokens, tally.seconds,
@@ -279,6 +298,7 @@ void add_generate(CLI::App& app, int& code) {
       ->check(whole_number(0));
   verb->add_flag("--json", choice->json, "print a JSON object for each text");
   verb->add_flag("--time", choice->time, "say on stderr how fast it was");
+  add_show_flag(*verb, choice->page);
   verb->add_option("--precision", choice->precision, "of the products (f32); bf16 is faster with AMX or AVX512_BF16")
       ->type_name("TYPE")
       ->check(one_of({"f32", "bf16"}));

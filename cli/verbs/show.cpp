@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,15 +23,15 @@
 #include "multihead/base/error.h"
 #include "multihead/base/printable.h"
 #include "multihead/generate/text/translator.h"
-#include "multihead/io/durable_file.h"
-#include "multihead/show/record_pretrained.h"
-#include "multihead/tasks/language_model.h"
+#include "multihead/models/pretrained/folder_facts.h"
+#include "multihead/show/text_recorder.h"
 
 namespace mh::cli {
 namespace {
 
 constexpr const char* kShowEnd =
-    "The model reads TEXT (without one: the first line of stdin) as one sentence; a translator writes its translation.\n"
+    "The model reads TEXT (without one: the first line of stdin) as one sentence; a model that writes one text from\n"
+    "another (a translator, T5, BART) writes its own, or reads what --written says.\n"
     "The page shows every head: of the encoder, the decoder and the attention between them. It is one file that needs\n"
     "nothing else: no network, no server; a browser opens it by double click. Above 40 million weights it holds a\n"
     "picture of each head, the 16 largest weights of each token, and the heads of --heads.\n"
@@ -42,8 +43,8 @@ constexpr const char* kShowEnd =
 struct ShowChoice {
   std::string model;
   std::vector<std::string> words;
-  std::optional<std::string> file, heads;
-  std::string output, written;
+  std::optional<std::string> file, heads, written;
+  std::string output;
 };
 
 std::string text_of(const ShowChoice& choice) {
@@ -60,9 +61,20 @@ std::string text_of(const ShowChoice& choice) {
   return lines[0].text;
 }
 
-Recording recorded_language_model(const std::string& folder, const std::string& text) {
-  const LanguageModelFolder loaded = load_language_model(folder);
-  return record(loaded.model, loaded.tokenizer, text);
+// Of our own: Hugging Face's are recorded as any other model.
+bool is_translator(const std::string& folder) {
+  const bool sentence_transformer = std::filesystem::exists(std::filesystem::path(folder) / "modules.json");
+  if (sentence_transformer) return false;
+  const FolderFacts facts = folder_facts(folder);
+  return facts.layout == FolderFacts::Layout::ours && facts.head == HeadKind::seq2seq_lm;
+}
+
+void show_translation(const ShowChoice& choice, const PageOptions& options) {
+  const Translator translator = Translator::load(choice.model);
+  const std::string text = text_of(choice);
+  const Translation translation = translator.translate({text}, {}, {.split = false}).front();
+  if (translation.cut) mention("multihead show: the text is too long for the model; the page shows its beginning");
+  write_page(choice.output, translator, choice.model, translation.candidates.front(), options);
 }
 
 int run(const ShowChoice& choice) {
@@ -72,20 +84,16 @@ int run(const ShowChoice& choice) {
   std::vector<std::string> inputs = files_of(choice.model);
   if (choice.file) inputs.push_back(*choice.file);
   check_output("--output", choice.output, inputs);
-  const bool foreign = is_pretrained(choice.model);
-  check(foreign || choice.written.empty(), "show: --written goes with a model of Hugging Face's form");
-  if (foreign || is_language_model(choice.model)) {
-    const std::string text = text_of(choice);
-    const Recording recording =
-        foreign ? record_pretrained(choice.model, text, choice.written) : recorded_language_model(choice.model, text);
-    write_durably(choice.output, page_html(page_of(recording, text, choice.model), options));
+  if (is_translator(choice.model)) {
+    check(!choice.written, "show: --written goes with a model of Hugging Face's form");
+    check_recorded(choice.model);
+    show_translation(choice, options);
     return kDone;
   }
-  const Translator translator = Translator::load(choice.model);
-  const std::string text = text_of(choice);
-  const Translation translation = translator.translate({text}, {}, {.split = false}).front();
-  if (translation.cut) mention("multihead show: the text is too long for the model; only its beginning is shown");
-  write_page(choice.output, translator, choice.model, translation.candidates.front(), options);
+  const TextRecorder recorder = TextRecorder::load(choice.model);
+  RecordInput input{.text = text_of(choice)};
+  if (choice.written) input.written = *choice.written;
+  write_page({.path = choice.output, .model = choice.model, .verb = "show", .options = options}, recorder, input);
   return kDone;
 }
 

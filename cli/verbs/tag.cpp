@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "cli/say.h"
 #include "cli/standard_streams.h"
 #include "cli/verbs.h"
+#include "cli/verbs/show_page.h"
 #include "multihead/tasks/verbs/tagger.h"
 
 namespace mh::cli {
@@ -30,6 +32,7 @@ constexpr size_t kLinesAtOnce = 1024;
 
 struct TagChoice {
   std::string model, precision = "f32";
+  std::optional<std::string> page;
   bool words = false, json = false;
 };
 
@@ -60,6 +63,7 @@ std::string lines_of(const TagChoice& choice, const std::string& text, const Tag
 int run(const TagChoice& choice) {
   refuse_stdin_as_stdout();
   const Tagger tagger = Tagger::load(choice.model, choice.precision == "bf16" ? DType::bf16 : DType::f32);
+  FirstPage page(choice.page, choice.model, "tag");
   if (isatty(STDIN_FILENO) == 1) mention("Type a sentence and press Enter; Ctrl-D ends.");
   LineReader reader(STDIN_FILENO);
   int64_t done = 0;
@@ -77,6 +81,7 @@ int run(const TagChoice& choice) {
     }
     std::fwrite(out.data(), 1, out.size(), stdout);
     flush_output();
+    for (const std::string& text : texts) page.take({.text = text});
   }
   return kDone;
 }
@@ -90,6 +95,7 @@ void add_tag(CLI::App& app, int& code) {
   CLI::Option* words = verb->add_flag("--words", choice->words, "print every word with its tag instead, as CoNLL does");
   verb->add_flag("--json", choice->json, "print a JSON array for each line: begin, end, label, score, text")
       ->excludes(words);
+  add_show_flag(*verb, choice->page);
   verb->add_option("--precision", choice->precision, "type of the products: f32 or bf16 (f32)")
       ->type_name("TYPE")
       ->check(CLI::IsMember({"f32", "bf16"}));

@@ -216,8 +216,7 @@ void add_translate(CLI::App& app, int& code) {
       ->type_name("N")
       ->check(whole_number(1, 4096))
       ->needs(attention);
-  verb->add_option("--show", choice->page, "write a page that shows all attention of the first line to FILE")
-      ->type_name("FILE");
+  add_show_flag(*verb, choice->page);
   verb->add_option("--from", choice->languages.from, "language of the text, of a model that knows several (deu_Latn)")
       ->type_name("LANGUAGE");
   verb->add_option("--to", choice->languages.to, "language wanted")->type_name("LANGUAGE");

@@ -1,74 +1,99 @@
 // Text to a pretrained model's inputs, and their tokens as text.
 #include "multihead/show/record_pretrained.h"
 
-#include <filesystem>
+#include <algorithm>
 
 #include "multihead/base/error.h"
+#include "multihead/generate/text/words.h"
 #include "multihead/text/unicode/utf8.h"
 
 namespace mh {
 
 namespace {
 
-// A token as it stands in the text; those that were put around it as they are spelled.
-RecordedText text_of(const std::string& name, const Tokenizer& tokenizer, const Encoded& encoded,
-                     const std::string& text) {
-  RecordedText out{name, {}, {}};
-  for (size_t n = 0; n < encoded.ids.size(); ++n) {
-    const TextSpan span = encoded.offsets[n];
-    const auto begin = static_cast<size_t>(span.begin), end = static_cast<size_t>(span.end);
-    const bool inside = encoded.words[n] >= 0 && begin < end && end <= text.size();
-    const std::string own = inside ? whole_utf8(text.substr(begin, end - begin)) : "";
-    out.tokens.push_back(own.empty() ? whole_utf8(tokenizer.token(encoded.ids[n])) : own);
-    out.words.push_back(encoded.words[n]);
+Encoded encoded_input(const Tokenizer& tokenizer, const RecordInput& input, int64_t max_length) {
+  const EncodeOptions options{.max_length = max_length};
+  return input.pair ? tokenizer.encode_pair(input.text, *input.pair, options)
+                    : tokenizer.encode_input(input.text, options);
+}
+
+// Of what the decoder writes the ids, and their tokens.
+std::vector<int32_t> written_ids(const Tokenizer& tokenizer, const RecordInput& input, RecordedText& tokens) {
+  if (const auto* ids = std::get_if<std::vector<int32_t>>(&input.written)) {
+    tokens = {"written", {}, detail::words_of(tokenizer, *ids)};
+    for (const int32_t id : *ids) tokens.tokens.push_back(detail::token_text(tokenizer, id));
+    return *ids;
   }
-  return out;
+  const auto* text = std::get_if<std::string>(&input.written);
+  const RecordInput written{.text = text ? *text : ""};
+  const Encoded target = tokenizer.encode_input(written.text, {.add_special = false});
+  tokens = recorded_text("written", tokenizer, target, written);
+  return target.ids;
+}
+
+// What the decoder reads, and the texts of the page: source, read and written, a token later.
+TokenBatch decoder_input(const Architecture& architecture, const Tokenizer& tokenizer, const RecordInput& input,
+                         std::vector<RecordedText>& texts) {
+  RecordedText written;
+  std::vector<int32_t> ids = written_ids(tokenizer, input, written);
+  ids.insert(ids.begin(), architecture.tokens.decoder_start);
+  RecordedText read{"read", {whole_utf8(tokenizer.token(ids.front()))}, {-1}};
+  read.tokens.insert(read.tokens.end(), written.tokens.begin(), written.tokens.end());
+  read.words.insert(read.words.end(), written.words.begin(), written.words.end());
+  written.tokens.push_back(
+      architecture.tokens.ends.empty() ? "" : whole_utf8(tokenizer.token(architecture.tokens.ends.front())));
+  written.words.push_back(-1);
+  texts.front().name = "source";
+  texts.push_back(std::move(read));
+  texts.push_back(std::move(written));
+  return token_batch({ids});
 }
 
 }  // namespace
 
-bool is_pretrained(const std::string& folder) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(std::filesystem::path(folder) / "config.json", ignored);
+RecordedText recorded_text(const std::string& name, const Tokenizer& tokenizer, const Encoded& encoded,
+                           const RecordInput& input) {
+  RecordedText out{name, {}, {}};
+  int64_t words_before = 0;  // of the first text
+  for (size_t n = 0; n < encoded.ids.size(); ++n)
+    if (encoded.sequences[n] == 0) words_before = std::max<int64_t>(words_before, encoded.words[n] + 1);
+  for (size_t n = 0; n < encoded.ids.size(); ++n) {
+    const bool second = encoded.sequences[n] == 1;
+    const std::string& text = second ? input.pair.value() : input.text;
+    const TextSpan span = encoded.offsets[n];
+    const auto begin = static_cast<size_t>(span.begin), end = static_cast<size_t>(span.end);
+    const bool inside = encoded.words[n] >= 0 && begin < end && end <= text.size();
+    std::string shown = inside ? whole_utf8(text.substr(begin, end - begin)) : "";
+    if (shown.empty()) shown = whole_utf8(tokenizer.token(encoded.ids[n]));
+    // A space that was put before the text has the place of the character behind it.
+    if (inside && detail::token_text(tokenizer, encoded.ids[n]).find_first_not_of(' ') == std::string::npos)
+      shown = " ";
+    out.tokens.push_back(std::move(shown));
+    out.words.push_back(encoded.words[n] < 0 ? -1 : encoded.words[n] + (second ? words_before : 0));
+  }
+  return out;
 }
 
-Recording record(const Pretrained& model, const Tokenizer& tokenizer, const std::string& text,
-                 const std::string& written) {
+Recording record(const Pretrained& model, const Tokenizer& tokenizer, const RecordInput& input) {
   const Architecture& architecture = model.architecture();
   check(!architecture.patches, "record: a {} reads images; expected a model that reads text", architecture.family);
-  const Encoded encoded = tokenizer.encode_input(text);
+  check(architecture.cross_attention || std::holds_alternative<std::monostate>(input.written),
+        "record: a {} has no decoder behind an encoder; expected nothing that it has written", architecture.family);
+  Encoded encoded = encoded_input(tokenizer, input, 0);
   check(!encoded.ids.empty(), "record: the text has no token; expected one or more");
-  ModelInputs inputs;
-  inputs.tokens = token_batch({encoded.ids});
+  const int64_t longest = architecture.embedding ? architecture.embedding->max_positions : 0;
+  Recording out{.cut = longest > 0 && static_cast<int64_t>(encoded.ids.size()) > longest};
+  if (out.cut) encoded = encoded_input(tokenizer, input, longest);
+  out.texts = {recorded_text("text", tokenizer, encoded, input)};
+  ModelInputs inputs{.tokens = token_batch({encoded.ids})};
   if (architecture.embedding && architecture.embedding->types > 0)
     inputs.types = tensor<int32_t>(encoded.types, {static_cast<int64_t>(encoded.types.size())});
-  Recording out;
-  if (architecture.cross_attention) {
-    const Encoded target = tokenizer.encode_input(written, {.add_special = false});
-    std::vector<int32_t> ids = target.ids;
-    ids.insert(ids.begin(), architecture.tokens.decoder_start);
-    inputs.decoder = token_batch({ids});
-    const RecordedText tokens = text_of("written", tokenizer, target, written);
-    RecordedText read{"read", {whole_utf8(tokenizer.token(ids.front()))}, {-1}}, written_tokens = tokens;
-    read.tokens.insert(read.tokens.end(), tokens.tokens.begin(), tokens.tokens.end());
-    read.words.insert(read.words.end(), tokens.words.begin(), tokens.words.end());
-    written_tokens.tokens.push_back(
-        architecture.tokens.ends.empty() ? "" : whole_utf8(tokenizer.token(architecture.tokens.ends.front())));
-    written_tokens.words.push_back(-1);
-    out.texts = {text_of("source", tokenizer, encoded, text), std::move(read), std::move(written_tokens)};
-  } else {
-    out.texts = {text_of("text", tokenizer, encoded, text)};
-  }
+  if (architecture.cross_attention) inputs.decoder = decoder_input(architecture, tokenizer, input, out.texts);
   AttentionRecorder recorder;
   Pass pass = Pass::inference().watched_by(&recorder);
   model.forward(inputs, pass);
   out.layers = std::move(recorder.layers);
   return out;
-}
-
-Recording record_pretrained(const std::string& folder, const std::string& text, const std::string& written) {
-  const Tokenizer tokenizer = Tokenizer::load((std::filesystem::path(folder) / "tokenizer.json").string());
-  return record(Pretrained::load(folder), tokenizer, text, written);
 }
 
 }  // namespace mh

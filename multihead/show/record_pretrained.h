@@ -9,15 +9,15 @@
 
 namespace mh {
 
-// Whether FOLDER/config.json is there: a model in Hugging Face's form, not one of our own.
-bool is_pretrained(const std::string& folder);
+// Of each token its text: as it stands in the first text or the pair; those that were put around them as they are
+// spelled. Words of the pair are counted behind those of the first text.
+RecordedText recorded_text(const std::string& name, const Tokenizer& tokenizer, const Encoded& encoded,
+                           const RecordInput& input);
 
-// One forward pass over the text with its special tokens; of a model with encoder and decoder the latter reads its
-// start token and `written`. Throws: as Pretrained::forward and Tokenizer::encode_input; invalid_argument where the
-// model reads images.
-Recording record(const Pretrained& model, const Tokenizer& tokenizer, const std::string& text,
-                 const std::string& written = "");
-// The same of FOLDER and its tokenizer.json. Throws: as Pretrained::load and Tokenizer::load, too.
-Recording record_pretrained(const std::string& folder, const std::string& text, const std::string& written = "");
+// One forward pass over the text, or the pair, with special tokens, cut to what the model reads; of a model with
+// encoder and decoder the latter reads its start token and `written`. Throws: as Pretrained::forward and
+// Tokenizer::encode_input; invalid_argument where there is no token, where `written` is given and the model has no
+// decoder behind an encoder, and where it reads images.
+Recording record(const Pretrained& model, const Tokenizer& tokenizer, const RecordInput& input);
 
 }  // namespace mh

@@ -95,12 +95,15 @@ Recording record(const DecoderOnly& model, const Tokenizer& tokenizer, const std
   std::vector<int32_t> ids = tokenizer.encode(text);
   if (model.config().begin >= 0) ids.insert(ids.begin(), model.config().begin);
   check(!ids.empty(), "record: the text has no token; expected one or more");
+  const auto longest = static_cast<size_t>(model.config().max_length);
+  const bool cut = ids.size() > longest;
+  if (cut) ids.resize(longest);
   AttentionRecorder recorder;
   Pass pass = Pass::inference().watched_by(&recorder);
   model.hidden(token_batch({ids}), pass);
   RecordedText tokens{"text", {}, detail::words_of(tokenizer, ids)};
   for (const int32_t id : ids) tokens.tokens.push_back(detail::token_text(tokenizer, id));
-  return {.layers = std::move(recorder.layers), .texts = {std::move(tokens)}};
+  return {.layers = std::move(recorder.layers), .texts = {std::move(tokens)}, .cut = cut};
 }
 
 }  // namespace mh

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "multihead/generate/text/translator.h"
@@ -53,11 +55,19 @@ struct RecordedText {
   std::vector<int64_t> words{};       // of each token the word, from 0; -1: none
 };
 
+// What is read, and what a decoder behind an encoder has written: nothing, a text, or ids without its first token.
+struct RecordInput {
+  std::string text{};
+  std::optional<std::string> pair{};  // the second text of a model that reads two
+  std::variant<std::monostate, std::string, std::vector<int32_t>> written{};
+};
+
 struct Recording {
   std::vector<RecordedLayer> layers{};
   // Of a translator source, read (<s> and the target: queries and keys of the decoder's self-attention) and written
   // (the target and </s>: row t of decoder and cross is that of the step that wrote token t). Else one text.
   std::vector<RecordedText> texts{};
+  bool cut = false;  // the text was longer than the model reads: this is its beginning
 
   std::vector<const RecordedLayer*> of(AttentionKind kind) const;
   // Attention rollout (Abnar and Zuidema, 2020) of self-attention: R₀ = I, Rₙ = (½ Āₙ + ½ I) · Rₙ₋₁ with Āₙ the mean
@@ -66,8 +76,8 @@ struct Recording {
   Tensor rollout(AttentionKind kind) const;
 };
 
-// One forward pass of the model, in its own type. Throws: as Translator::reread; invalid_argument for an empty text, or
-// one that is longer than the model reads.
+// One forward pass of the model, in its own type; of a text that is longer than a language model reads, the beginning.
+// Throws: as Translator::reread; invalid_argument for an empty text.
 Recording record(const Translator& translator, const std::string& source, const Hypothesis& written);
 Recording record(const DecoderOnly& model, const Tokenizer& tokenizer, const std::string& text);
 

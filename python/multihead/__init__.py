@@ -54,7 +54,9 @@ from .folders import load, save
 from .model import Attention, Candidate, Model, Sentence, Translation
 from .page import AttentionPage, show
 from .pretrained import Pretrained
-from .task_results import Classification, Entity, Tagging
+from .recording import RecordedLayer, Recording
+from .task_model import TaskModel
+from .task_results import Answer, Classification, Entity, Filled, Filling, Gap, Tagging
 from .tokenizer import Encoding, Tokenizer
 from .training import (
     TrainCheckpoint,
@@ -69,6 +71,7 @@ from .training import (
 )
 
 __all__ = [
+    "Answer",
     "Attention",
     "AttentionPage",
     "Bias",
@@ -77,15 +80,21 @@ __all__ = [
     "Encoding",
     "Entity",
     "Explanation",
+    "Filled",
+    "Filling",
+    "Gap",
     "KVCache",
     "Mask",
     "Model",
     "Pretrained",
+    "RecordedLayer",
+    "Recording",
     "ScoreMix",
     "Sentence",
     "Similarity",
     "Statistics",
     "Tagging",
+    "TaskModel",
     "Tokenizer",
     "TrainCheckpoint",
     "TrainMessage",

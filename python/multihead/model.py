@@ -357,7 +357,7 @@ class Model:
             source_words=source[2], target_words=written[2],
         )
 
-    def record(self, line: str, target: str | Sentence | None = None) -> Attention:
+    def record(self, line: Any, target: Any = None) -> Any:
         """attention() under the name of what it gives: a recording, which a notebook shows as a page.
 
         >>> import multihead
@@ -397,6 +397,7 @@ class Model:
             source, target = os.path.join(self.folder, name), os.path.join(folder, name)
             if os.path.exists(target) and os.path.samefile(source, target):
                 continue
+            os.makedirs(os.path.dirname(target), exist_ok=True)
             part = f"{target}.part{os.getpid()}"
             try:
                 shutil.copyfile(source, part)

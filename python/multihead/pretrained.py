@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
-import warnings
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 from . import _core
-from .model import Model
+from .generation import _first_or_all, _how
 from .padding import Layout, padded_weights, sequences
-from .task_results import Classification, Tagging, _entities, _joined, _many
-from .tokenizer import Tokenizer, _texts, _whole
+from .recording import Recording, _record
+from .text_model import TextModel
+from .tokenizer import _texts, _whole
 
-# The keys of generation_config.json that generate() takes, by those of sampling alone and the others.
-_OF_SAMPLING = ("temperature", "top_k", "top_p", "min_p")
-_OF_GENERATION = (
-    "max_new_tokens", "min_new_tokens", "max_length", "min_length", "num_beams", "do_sample", "num_return_sequences",
-    "length_penalty", "early_stopping", "repetition_penalty", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size",
-    "bad_words_ids", "suppress_tokens", "begin_suppress_tokens", "forced_bos_token_id", "forced_eos_token_id", "eos_token_id",
-    "pad_token_id", "bos_token_id", "decoder_start_token_id", *_OF_SAMPLING,
-)  # fmt: skip
 # What stands beside the weights and goes with them when a model is saved.
 _BESIDE = (
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json",
     "merges.txt", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "source.spm", "target.spm",
-    "generation_config.json", "preprocessor_config.json", "chat_template.jinja",
+    "generation_config.json", "preprocessor_config.json", "chat_template.jinja", "modules.json", "config_sentence_transformers.json",
+    "sentence_bert_config.json",
 )  # fmt: skip
 
 
-class Pretrained(Model):
+class Pretrained(TextModel):
     """A Hugging Face folder's model. Made by multihead.load; threads may share it."""
 
     def __init__(self, folder: str | os.PathLike[str], precision: Literal["f32", "bf16"] = "f32") -> None:
@@ -40,7 +32,7 @@ class Pretrained(Model):
         self.precision = precision
         self._core = _core.Pretrained(self.folder, precision == "bf16")
         self._said = self._core.described()
-        self._tokenizer: Tokenizer | None = None
+        self._prepare(self._said["verb"])
 
     @property
     def config(self) -> dict[str, Any]:
@@ -49,56 +41,22 @@ class Pretrained(Model):
         return said
 
     @property
-    def tokenizer(self) -> Tokenizer:
-        """The folder's tokenizer. Raises OSError where it holds none."""
-        if self._tokenizer is None:
-            self._tokenizer = Tokenizer.load(self.folder)
-        return self._tokenizer
-
-    @property
     def labels(self) -> list[str]:
         """Of a classifier or tagger, by number."""
         named: list[str] = self._said["labels"]
-        return named + [f"LABEL_{n}" for n in range(len(named), self._said["outputs"])] if self._does("classify", "tag") else []
+        return named + [f"LABEL_{n}" for n in range(len(named), self._said["outputs"])] if self._verb in ("classify", "tag") else []
 
     @property
     def unused(self) -> list[str]:
         """Tensors of the folder that the model does not read."""
         return list(self._said["unused"])
 
-    def _does(self, *verbs: str) -> bool:
-        return self._said["verb"] in verbs
-
     def __call__(self, texts: Any, **options: Any) -> Any:
-        """What the folder is for, of a text (to one result) or many (to a list).
+        if self._verb == "classify" and (self._said["choice"] or "image" in self._said["description"]):
+            raise NotImplementedError(f"model: a {self._said_as()} has no call with text in Python; forward() runs its token ids or pixels")
+        return super().__call__(texts, **options)
 
-        A text classifier gives Classification, a tagger Tagging, a model that writes text what generate() gives. A pair of
-        texts is a tuple, or a str with a tab. Others are run by forward().
-        """
-        if self._does("generate", "translate"):
-            return self.generate(texts, **options)
-        if options:
-            raise TypeError(f"model: there is no option {next(iter(options))}; a {self._said['description']} has none")
-        if self._does("tag"):
-            given, one = _many(texts)
-            found = self._core.tag(_texts("model", "texts", given))
-            tags = [Tagging(words, tags, _entities(text, spans), cut) for text, (words, tags, spans, cut) in zip(given, found)]
-            return tags[0] if one else tags
-        if self._does("classify") and not self._said["choice"] and "image" not in self._said["description"]:
-            return self._classified(texts)
-        raise NotImplementedError(
-            f"model: a {self._said['description']} has no call with text in Python; expected a classifier, a tagger or a model "
-            "that writes text; forward() runs its token ids or pixels"
-        )
-
-    def _classified(self, texts: Any) -> Any:
-        given, one = _many(texts)
-        labels = self.labels
-        out = [
-            Classification(label, score, dict(zip(labels, scores)), cut)
-            for label, score, scores, cut in self._core.classify(_texts("model", "texts", map(_joined, given)))  # type: ignore[arg-type]
-        ]
-        return out[0] if one else out
+    __call__.__doc__ = TextModel.__call__.__doc__
 
     def forward(
         self,
@@ -160,7 +118,7 @@ class Pretrained(Model):
         how it writes; options go over it, by its keys: max_new_tokens, num_beams, do_sample, temperature, top_k, top_p,
         repetition_penalty, no_repeat_ngram_size, … seed: of what do_sample=True draws (1).
         """
-        how = self._how(options, seed)
+        how = _how(self._defaults(), options, seed)
         texts, one = _texts_or_none(inputs)
         if texts is None:
             flat, layout, _ = sequences("generate", ("input_ids", "attention_mask"), inputs, attention_mask)
@@ -175,80 +133,70 @@ class Pretrained(Model):
                 _whole("generate", f"an id of prompt {n}", each, 32)
         written = self._core.write(prompts, json.dumps(how), 1 if seed is None else _whole("generate", "seed", seed))
         out = [[ids if texts is None else self._text(prompt, ids) for ids, _, _ in each] for prompt, each in zip(prompts, written)]
-        flattened = out if how.get("num_return_sequences", 1) not in (None, 1) else [each[0] for each in out]
+        flattened = _first_or_all(how, out)
         return flattened[0] if one else flattened
 
     def _text(self, prompt: list[int], ids: list[int]) -> str:
         return self._core.text(self.tokenizer._inner, prompt, ids).decode("utf-8", "replace")
 
-    def _how(self, options: dict[str, Any], seed: int | None) -> dict[str, Any]:
-        for name in options:
-            if name not in _OF_GENERATION:
-                near = difflib.get_close_matches(name, [*_OF_GENERATION, "seed", "attention_mask"], 1)
-                hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(_OF_GENERATION)}"
-                raise TypeError(f"generate: there is no option {name}; {hint}")
+    def record(self, text: Any, written: str | None = None) -> Recording:
+        def recorded(first: str, pair: str | None) -> _core.Recording:
+            return self._core.record(self.tokenizer._inner, first, pair, self._written(first, written))
+
+        core, title = _record(recorded, text)
+        return Recording(core, title if written is None else f"{title} → {written}", self.folder)
+
+    record.__doc__ = TextModel.record.__doc__
+
+    def _written(self, text: str, written: str | None) -> list[int] | None:
+        """Ids that the decoder behind an encoder reads: of what is given, or the model's own."""
+        if not self._said["cross_attention"]:
+            if written is not None:
+                raise ValueError(f"record: written is given; a {self._said_as()} has no decoder behind an encoder")
+            return None
+        if written is not None:
+            return self.tokenizer.encode(written, add_special_tokens=False).ids
+        ids: list[int] = self.generate([self.tokenizer.encode(text).ids], num_return_sequences=1)[0]
+        return ids
+
+    def _defaults(self) -> dict[str, Any]:
         path = os.path.join(self.folder, "generation_config.json")
-        how = self.config
-        if os.path.exists(path):
-            with open(path, encoding="utf-8") as file:
-                how = json.load(file)
-            if not isinstance(how, dict):
-                raise OSError(f"{path}: is not a JSON object")
-        try:
-            options = json.loads(json.dumps(options, default=_plain))
-            _core.unread_generation_keys(json.dumps(options))
-        except OSError as error:  # what it says of a file is of an argument here
-            raise ValueError(str(error)) from None
-        if options.get("max_length") is not None:
-            how.pop("max_new_tokens", None)
-        how |= options
-        alone = [name for name in _OF_SAMPLING if name in options] + (["seed"] if seed is not None else [])
-        if alone and not how.get("do_sample"):
-            raise ValueError(f"generate: {alone[0]} goes with do_sample=True")
-        if seed is not None and _whole("generate", "seed", seed) < 0:
-            raise ValueError(f"generate: seed is {seed}; expected 0 or more")
-        for sentence in _core.unread_generation_keys(json.dumps(how)):
-            warnings.warn(sentence, stacklevel=3)
+        if not os.path.exists(path):
+            return self.config
+        with open(path, encoding="utf-8") as file:
+            how = json.load(file)
+        if not isinstance(how, dict):
+            raise OSError(f"{path}: is not a JSON object")
         return how
 
     def _save(self, folder: str) -> None:
         self._core.save(folder)
-        self._copy(folder, *(name for name in _BESIDE if os.path.isfile(os.path.join(self.folder, name))))
+        self._copy(folder, *(name for name in (*_BESIDE, *_module_files(self.folder)) if os.path.isfile(os.path.join(self.folder, name))))
 
-    def _refuse(self, what: str) -> NoReturn:
-        raise NotImplementedError(
-            f"{what}: {self.folder} is a {self._said['description']}; expected a translation model that `multihead train` left; "
-            "forward() and generate() run this one"
-        )
-
-    def translations(self, *args: Any, **options: Any) -> NoReturn:
-        """Refused: of our own translation models."""
-        self._refuse("translations")
-
-    def translate(self, *args: Any, **options: Any) -> NoReturn:
-        """Refused: of our own translation models."""
-        self._refuse("translate")
-
-    def align(self, *args: Any, **options: Any) -> NoReturn:
-        """Refused: of our own translation models."""
-        self._refuse("align")
-
-    def attention(self, *args: Any, **options: Any) -> NoReturn:
-        """Refused: of our own translation models; forward(output_attentions=True) gives this one's."""
-        self._refuse("attention")
+    def _said_as(self) -> str:
+        return str(self._said["description"])
 
     def __reduce__(self) -> tuple[object, tuple[str, str]]:
         return (Pretrained, (self.folder, self.precision))
 
-    def __repr__(self) -> str:
-        return f"multihead.Pretrained({self.folder!r}: {self._said['description']}, {self.precision})"
 
-
-def _plain(value: Any) -> Any:
-    """Numbers and arrays of NumPy and torch as JSON has them."""
-    if not hasattr(value, "tolist"):
-        raise TypeError(f"generate: an option is a {type(value).__name__}; expected a number, a bool, or lists of numbers")
-    return value.tolist()
+def _module_files(folder: str) -> list[str]:
+    """The files in the folders that modules.json of sentence-transformers names: "1_Pooling/config.json"."""
+    path = os.path.join(folder, "modules.json")
+    if not os.path.isfile(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        modules = json.load(file)
+    if not isinstance(modules, list) or not all(isinstance(each, dict) and isinstance(each.get("path"), str) for each in modules):
+        raise OSError(f"{path}: is not a list of modules with a path each")
+    out = []
+    for module in (each["path"] for each in modules if each["path"]):
+        inside = os.path.normpath(module)
+        if os.path.isabs(inside) or inside.split(os.sep)[0] == os.pardir:
+            raise OSError(f"{path}: names {module}, which leads out of the folder")
+        if os.path.isdir(os.path.join(folder, inside)):
+            out += [os.path.join(inside, name) for name in sorted(os.listdir(os.path.join(folder, inside)))]
+    return out
 
 
 def _texts_or_none(inputs: Any) -> tuple[list[str] | None, bool]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, TextIO, Union
 
 from . import _core
+from .folders import load
 from .model import Model
 
 
@@ -105,7 +106,7 @@ class TrainResult:
     """A run that ended: the folder and the model it left, how many steps it made, whether it was stopped before its end.
 
     best_validation: the lowest validation loss; None without validation. mean: the model is the running mean of the
-    weights. translates: it is a translator, and not a language model.
+    weights. translates: it is a translator.
     """
 
     folder: str
@@ -117,10 +118,8 @@ class TrainResult:
 
     @functools.cached_property
     def model(self) -> Model:
-        """What the run left, loaded. Raises ValueError for a language model, which Python does not run yet."""
-        if not self.translates:
-            raise ValueError(f"{self.folder} holds a language model, which Python does not run yet; use `multihead eval`")
-        return Model(self.folder)
+        """What the run left, loaded."""
+        return load(self.folder)
 
 
 def _clock(seconds: float) -> str:

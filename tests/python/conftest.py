@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import multihead
+from tiny_folders import put_folder
 
 
 @pytest.fixture
@@ -45,3 +46,9 @@ def same_settings():
     yield
     multihead.set_threads(threads)
     multihead.use_rung(rung)
+
+
+@pytest.fixture
+def with_tokenizer(tmp_path):
+    """A golden folder with a tokenizer beside it."""
+    return lambda name: put_folder(tmp_path, name)

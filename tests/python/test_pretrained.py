@@ -1,7 +1,6 @@
 """multihead.load of Hugging Face folders: the golden folders in NumPy alone; fresh ones beside transformers where it is."""
 import concurrent.futures
 import json
-import pathlib
 import pickle
 import shutil
 import struct
@@ -12,8 +11,8 @@ import pytest
 
 import multihead
 from program import MODEL
+from tiny_folders import FAMILIES, WORDS
 
-FAMILIES = pathlib.Path(__file__).parents[1] / "models/golden/families"
 NAMES = sorted(path.name for path in FAMILIES.iterdir())
 IMAGES = [name for name in NAMES if name.startswith(("vit", "deit"))]
 WRITERS = [name for name in NAMES if (FAMILIES / name / "generation.json").exists()]
@@ -230,38 +229,6 @@ def test_a_saved_translator_translates(tmp_path):
             call([[1]])
 
 
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "anna", "lives", "in", "bonn", "é", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]
-
-
-def tokenizer_json():
-    piece = lambda name, type_id: {"SpecialToken": {"id": name, "type_id": type_id}}
-    part = lambda name, type_id: {"Sequence": {"id": name, "type_id": type_id}}
-    single = [piece("[CLS]", 0), part("A", 0), piece("[SEP]", 0)]
-    special = lambda n, w: {"id": n, "content": w, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
-    return json.dumps({
-        "version": "1.0", "truncation": None, "padding": None, "added_tokens": [special(n, w) for n, w in enumerate(WORDS[:4])],
-        "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": False, "lowercase": True},
-        "pre_tokenizer": {"type": "BertPreTokenizer"},
-        "post_processor": {"type": "TemplateProcessing", "single": single, "pair": [*single, part("B", 1), piece("[SEP]", 1)],
-                           "special_tokens": {w: {"id": w, "ids": [WORDS.index(w)], "tokens": [w]} for w in ("[CLS]", "[SEP]")}},
-        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
-        "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
-                  "vocab": {w: n for n, w in enumerate(WORDS)}},
-    })  # fmt: skip
-
-
-@pytest.fixture
-def with_tokenizer(tmp_path):
-    """A golden folder with a tokenizer beside it."""
-
-    def made(name):
-        shutil.copytree(FAMILIES / name, tmp_path / name)
-        (tmp_path / name / "tokenizer.json").write_text(tokenizer_json())
-        return tmp_path / name
-
-    return made
-
-
 def test_tokenizers_are_loaded_from_folders_with_offsets(with_tokenizer):
     folder = with_tokenizer("bert_sequence")
     coded = multihead.Tokenizer.load(folder).encode("é Anna", "in Bonn")
@@ -321,7 +288,10 @@ def test_a_language_model_writes_text(with_tokenizer):
 @pytest.mark.parametrize(
     "name, call, error, said",
     [
-        ("bert_body", lambda m: m("text"), NotImplementedError, "a classifier, a tagger or a model that writes text; forward"),
+        ("bert_body", lambda m: m("text"), OSError, "has no tokenizer"),
+        ("bert_choice", lambda m: m("text"), NotImplementedError, "has no call with text in Python; forward"),
+        ("vit_image", lambda m: m("text"), NotImplementedError, "has no call with text in Python; forward"),
+        ("bart_body", lambda m: m("text"), NotImplementedError, "expected a model that reads one text and writes none"),
         ("bert_sequence", lambda m: m("text"), OSError, "tokenizer"),
         ("bert_body", lambda m: m.generate([[1, 2]]), ValueError, "writes no text"),
         ("gpt2_lm", lambda m: m.generate("text"), OSError, "tokenizer"),

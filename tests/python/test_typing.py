@@ -57,7 +57,7 @@ def test_the_stubs_are_those_of_the_module(tmp_path):
 
 def test_mypy_accepts_the_package_itself(tmp_path):
     pytest.importorskip("mypy")
-    code, said = tool("mypy", "--strict", *(arg for name in ("folders", "model", "padding", "page", "pretrained", "task_results", "tokenizer", "training") for arg in ("-m", f"multihead.{name}")), folder=tmp_path)
+    code, said = tool("mypy", "--strict", *(arg for name in ("folders", "generation", "model", "padding", "page", "pretrained", "task_model", "task_results", "text_model", "tokenizer", "training") for arg in ("-m", f"multihead.{name}")), folder=tmp_path)
     assert code == 0, said
 
 

@@ -1,12 +1,12 @@
 // What is recorded of a pretrained model is the attention that it gives itself, for every family that reads text.
 #include "multihead/show/record_pretrained.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "multihead/show/page.h"
 #include "tests/harness/refusal.h"
 #include "tests/models/golden_folder.h"
+#include "tests/show/small_tokenizer.h"
 
 namespace mh {
 namespace {
@@ -15,16 +15,7 @@ using test::GoldenFolder;
 
 std::string folder_of(const std::string& name) { return std::string(MH_TEST_DATA) + "/models/golden/families/" + name; }
 
-// As many tokens as the models have.
-Tokenizer small_tokenizer() {
-  std::string words = R"({"<u>":0,"a":1,"b":2,"c":3,"the":4,"dog":5,"sees":6,"it":7)";
-  for (int id = 8; id < 64; ++id) words += fmt::format(R"(,"w{}":{})", id, id);
-  return Tokenizer::parse(R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":null,
-    "pre_tokenizer":{"type":"Whitespace"},"post_processor":null,"decoder":null,
-    "model":{"type":"WordLevel","vocab":)" +
-                              words + R"(},"unk_token":"<u>"}})",
-                          "small.json");
-}
+Tokenizer small_tokenizer() { return Tokenizer::parse(test::small_tokenizer_json(), "small.json"); }
 
 TEST(RecordPretrained, WeightsAreTheModelsOwnInEveryFamily) {
   const Tokenizer tokenizer = small_tokenizer();
@@ -35,7 +26,7 @@ TEST(RecordPretrained, WeightsAreTheModelsOwnInEveryFamily) {
     const Architecture& architecture = model.architecture();
     if (architecture.patches || architecture.cross_attention) continue;
     ++tried;
-    const Recording recording = record(model, tokenizer, "the dog sees it");
+    const Recording recording = record(model, tokenizer, {.text = "the dog sees it"});
     EXPECT_EQ(recording.texts[0].tokens, (std::vector<std::string>{"the", "dog", "sees", "it"}));
     EXPECT_EQ(recording.texts[0].words, (std::vector<int64_t>{0, 1, 2, 3}));
     const ModelOutputs outputs =
@@ -59,7 +50,7 @@ TEST(RecordPretrained, EncoderAndDecoderAreRecordedWithWhatWasWritten) {
     const Pretrained model = Pretrained::load(folder_of(name));
     if (!model.architecture().cross_attention || model.architecture().patches) continue;
     SCOPED_TRACE(name);
-    const Recording recording = record(model, tokenizer, "the dog sees it", "it sees");
+    const Recording recording = record(model, tokenizer, {.text = "the dog sees it", .written = "it sees"});
     ASSERT_EQ(recording.texts.size(), 3u);
     EXPECT_EQ(recording.texts[1].tokens.size(), 3u);
     EXPECT_EQ(recording.texts[2].tokens.size(), 3u);
@@ -71,11 +62,23 @@ TEST(RecordPretrained, EncoderAndDecoderAreRecordedWithWhatWasWritten) {
   }
 }
 
+TEST(RecordPretrained, ALongTextIsCutToWhatTheModelReads) {
+  const Pretrained model = Pretrained::load(folder_of("bert_body"));
+  const auto longest = static_cast<size_t>(model.architecture().embedding->max_positions);
+  std::string text;
+  for (size_t n = 0; n < longest; ++n) text += "a ";
+  EXPECT_FALSE(record(model, small_tokenizer(), {.text = text}).cut);
+  const Recording recording = record(model, small_tokenizer(), {.text = text + "b"});
+  EXPECT_TRUE(recording.cut);
+  EXPECT_EQ(recording.texts[0].tokens.size(), longest);
+}
+
 TEST(RecordPretrained, TextWithoutTokensIsRefused) {
   const Pretrained model = Pretrained::load(folder_of("bert_body"));
-  EXPECT_TRUE(refusal_of([&] { record(model, small_tokenizer(), ""); }).says("the text has no token"));
-  EXPECT_FALSE(is_pretrained("/nowhere"));
-  EXPECT_TRUE(is_pretrained(folder_of("bert_body")));
+  EXPECT_TRUE(refusal_of([&] { record(model, small_tokenizer(), {}); }).says("the text has no token"));
+  EXPECT_TRUE(refusal_of([&] {
+                record(model, small_tokenizer(), {.text = "a", .written = "b"});
+              }).says("a bert has no decoder behind an encoder"));
 }
 
 }  // namespace
