@@ -1,4 +1,5 @@
-# What the library needs of others: fmt (seen by users through base/error.h), simdjson, ICU, zlib, liblzma, threads;
+# What the library needs of others: fmt (seen by users through base/error.h), simdjson, ICU, zlib, liblzma,
+# libpng, libjpeg, threads;
 # headers of Highway, nlohmann json, toml++ and xxHash.
 find_package(Threads REQUIRED)
 if(MH_PYTHON)
@@ -12,7 +13,9 @@ find_package(simdjson REQUIRED)
 find_package(ICU REQUIRED COMPONENTS uc)
 find_package(ZLIB REQUIRED)
 find_package(LibLZMA REQUIRED)
-set(MH_LIBRARIES simdjson::simdjson ICU::uc ZLIB::ZLIB LibLZMA::LibLZMA Threads::Threads)
+find_package(PNG REQUIRED)
+find_package(JPEG REQUIRED)
+set(MH_LIBRARIES simdjson::simdjson ICU::uc ZLIB::ZLIB LibLZMA::LibLZMA PNG::PNG JPEG::JPEG Threads::Threads)
 find_package(nlohmann_json REQUIRED)
 find_path(MH_TOML toml++/toml.h REQUIRED DOC "where toml++/toml.h lies")
 find_path(MH_XXHASH xxhash.h REQUIRED DOC "where xxhash.h lies")

@@ -26,7 +26,7 @@ install(FILES ${PROJECT_BINARY_DIR}/multihead-config.cmake ${PROJECT_BINARY_DIR}
 file(RELATIVE_PATH MH_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 set(MH_PC_LIBS "-lmultihead")
 if(NOT BUILD_SHARED_LIBS)
-  string(APPEND MH_PC_LIBS " -pthread -lsimdjson -licuuc -lz -llzma -lstdc++ -lm")
+  string(APPEND MH_PC_LIBS " -pthread -lsimdjson -licuuc -lpng -ljpeg -lz -llzma -lstdc++ -lm")
 endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/multihead.pc.in ${PROJECT_BINARY_DIR}/multihead.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/multihead.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

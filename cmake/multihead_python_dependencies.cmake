@@ -22,7 +22,7 @@ if(NOT MH_HIGHWAY)
 endif()
 
 set(missing)
-foreach(package simdjson ICU ZLIB LibLZMA nlohmann_json)
+foreach(package simdjson ICU ZLIB LibLZMA PNG JPEG nlohmann_json)
   set(parts)
   if(package STREQUAL ICU)
     set(parts COMPONENTS uc)
@@ -41,6 +41,7 @@ foreach(header MH_TOML MH_XXHASH)
 endforeach()
 if(missing)
   message(FATAL_ERROR "multihead needs libraries that are not installed: ${missing}. On Debian: apt-get install "
-    "libsimdjson-dev libicu-dev zlib1g-dev liblzma-dev nlohmann-json3-dev libtomlplusplus-dev libxxhash-dev")
+    "libsimdjson-dev libicu-dev zlib1g-dev liblzma-dev libpng-dev libjpeg62-turbo-dev "
+    "nlohmann-json3-dev libtomlplusplus-dev libxxhash-dev")
 endif()
-set(MH_LIBRARIES simdjson::simdjson ICU::uc ZLIB::ZLIB LibLZMA::LibLZMA Threads::Threads)
+set(MH_LIBRARIES simdjson::simdjson ICU::uc ZLIB::ZLIB LibLZMA::LibLZMA PNG::PNG JPEG::JPEG Threads::Threads)

@@ -37,6 +37,7 @@
 #include "multihead/ops/profile.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/io/checkpoint.h"
+#include "multihead/io/images/image_file.h"
 #include "multihead/text/tokenizer.h"
 #include "multihead/text/train_words.h"
 #include "multihead/metrics/bleu.h"
