@@ -108,7 +108,7 @@ class Machine {
       case 0x93: {  // STACK_GLOBAL
         const std::vector<uint32_t> names = last(2);
         const PickleValue &module = out_.values[names[0]], &name = out_.values[names[1]];
-        require(module.kind == Kind::text && name.kind == Kind::text, "names a global by what is no text");
+        require(module.kind == Kind::text && name.kind == Kind::text, "names a global by what is not text");
         return global(module.text, name.text), true;
       }
       case 'Q': {  // BINPERSID
@@ -206,7 +206,7 @@ class Machine {
   void gather(std::vector<uint32_t> items) { push(Kind::tuple).items = std::move(items); }
   void append(const std::vector<uint32_t>& items) {
     PickleValue& list = out_.values[top()];
-    require(list.kind == Kind::list, "appends to what is no list");
+    require(list.kind == Kind::list, "appends to what is not a list");
     list.items.insert(list.items.end(), items.begin(), items.end());
   }
   void set_items(const std::vector<uint32_t>& items) {

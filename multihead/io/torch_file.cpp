@@ -91,7 +91,7 @@ class State {
       refuse_torch(file_, "holds no dictionary; expected tensors by name, as a model's state_dict() is");
     for (size_t n = 0; n + 1 < root.items.size(); n += 2) {
       const PickleValue& key = pickle_[root.items[n]];
-      if (key.kind != Kind::text) refuse_torch(file_, "a name in its dictionary is no text");
+      if (key.kind != Kind::text) refuse_torch(file_, "a name in its dictionary is not text");
       const std::string name(key.text);
       const PickleValue* tensor = tensor_of(root.items[n + 1]);
       if (tensor == nullptr) {

@@ -27,7 +27,7 @@ Tensor soft_cross_entropy(const Tensor& logits, const Tensor& t) {
 CrossEntropy row_cross_entropy(const Tensor& logits, const Sequences& at, const Tensor& targets, float smoothing) {
   const int64_t rows = logits.count(), sequences = at.count();
   check(logits.rank() == 1 && rows == at.rows && targets.count() == sequences,
-        "row_cross_entropy: {} logits and {} targets; expected as many as rows and sequences, {} and {}", rows,
+        "row_cross_entropy: {} logits and {} targets; expected the same number as rows and sequences, {} and {}", rows,
         targets.count(), at.rows, sequences);
   const int32_t *starts = at.starts.data<int32_t>(), *target = targets.data<int32_t>();
   std::vector<int32_t> places(static_cast<size_t>(sequences * at.longest), static_cast<int32_t>(rows));

@@ -153,7 +153,7 @@ ImagePreparation read_preparation(const std::string& path) {
     out.deviation = std::vector<float>(out.mean.size(), 1.0F);
   }
   if (out.mean.size() != out.deviation.size())
-    fail(ErrorKind::io, "{}: image_mean has {} numbers, image_std {}; expected as many", printable_path(path),
+    fail(ErrorKind::io, "{}: image_mean has {} numbers, image_std {}; expected the same number", printable_path(path),
          out.mean.size(), out.deviation.size());
   return out;
 }
