@@ -87,9 +87,8 @@ TranslationFolder load_translation_folder(const std::string& folder) {
   std::error_code ignored;
   if (std::filesystem::is_regular_file(folder + "/config.json", ignored)) {
     const FolderFacts facts = folder_facts(folder);
-    fail(ErrorKind::invalid_argument,
-         "{}: is a {} of Hugging Face's form; expected a translator of our own: use `multihead {}`",
-         printable_path(folder), facts.description(), facts.verb());
+    fail(ErrorKind::invalid_argument, "{}: is a {} of Hugging Face's form; expected a translator of our own: {}",
+         printable_path(folder), facts.description(), facts.advice());
   }
   ModelParts parts = read_model_folder(folder);
   const auto config = parts.file.metadata.find(kConfigKey);

@@ -18,8 +18,11 @@ struct FolderFacts {
   HeadKind head = HeadKind::none;     // what it gives; of ours: seq2seq_lm, causal_lm, sequence or token
   bool sentence_transformer = false;  // modules.json stands beside it
 
-  // The program's verb for it: "classify", "tag", "answer", "fill", "embed", "generate", "translate".
+  // The program's verb for it: "classify", "tag", "answer", "fill", "embed", "generate", "translate"; empty where it
+  // has none, as for images.
   std::string_view verb() const;
+  // The end of a refusal: "use `multihead tag`", or that no verb runs the folder.
+  std::string advice() const;
   // "bert text classifier".
   std::string description() const;
 };

@@ -17,11 +17,16 @@ TEST(FolderFacts, EveryHeadHasItsVerb) {
            {"xlm_roberta_sequence", "classify", "xlm-roberta text classifier"},
            {"modernbert_token", "tag", "modernbert token classifier"},
            {"deberta_question", "answer", "deberta-v2 question answerer"},
-           {"vit_image", "classify", "vit image classifier"},
-           {"clip_both", "embed", "clip text and image comparer"}}) {
+           {"bart_sequence", "classify", "bart text classifier"},
+           {"mbart_question", "answer", "mbart question answerer"},
+           {"vit_image", "", "vit image classifier"},
+           {"bert_choice", "", "bert chooser among several texts"},
+           {"clip_both", "", "clip text and image comparer"}}) {
     const FolderFacts facts = folder_facts(GoldenFolder(name).path);
     EXPECT_EQ(facts.verb(), verb) << name;
     EXPECT_EQ(facts.description(), description) << name;
+    EXPECT_EQ(facts.advice(), *verb == 0 ? "no verb runs it, mh::Pretrained and forward() in Python do"
+                                         : "use `multihead " + std::string(verb) + "`");
   }
 }
 
