@@ -3,12 +3,15 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "multihead/base/error.h"
 #include "multihead/generate/generation_config.h"
 #include "multihead/generate/models/pretrained_generator.h"
 #include "multihead/generate/search.h"
@@ -144,9 +147,19 @@ std::vector<Classified> classified(PretrainedObject& self, const std::vector<std
 using Entity = std::tuple<std::string, size_t, size_t, float>;  // label, bytes [begin, end), score
 using Tagged = std::tuple<std::vector<std::string>, std::vector<std::string>, std::vector<Entity>, bool>;
 
-std::vector<Tagged> tagged(PretrainedObject& self, const std::vector<std::string>& texts) {
+Aggregation aggregation_named(const std::string& name) {
+  constexpr const char* kNames[] = {"none", "simple", "first", "average", "max"};  // as the enum has them
+  const auto at = std::find(std::begin(kNames), std::end(kNames), name);
+  if (at == std::end(kNames))
+    fail(ErrorKind::invalid_argument, "model: aggregation is '{}'; expected none, simple, first, average or max", name);
+  return static_cast<Aggregation>(at - std::begin(kNames));
+}
+
+std::vector<Tagged> tagged(PretrainedObject& self, const std::vector<std::string>& texts,
+                           const std::string& aggregation) {
+  const TagOptions options{.aggregation = aggregation_named(aggregation)};
   std::vector<Tagged> out;
-  for (Tagging& each : self.tagger.get(self.folder, self.compute)(texts)) {
+  for (Tagging& each : self.tagger.get(self.folder, self.compute)(texts, options)) {
     std::vector<Entity> entities;
     for (TaggedSpan& span : each.entities)
       entities.emplace_back(std::move(span.label), span.begin, span.end, span.score);
@@ -166,6 +179,8 @@ nb::dict described(const PretrainedObject& self) {
   out["labels"] = a.labels;
   out["outputs"] = a.head.outputs;
   out["problem_type"] = a.problem_type;
+  out["labelled"] = a.head.kind == HeadKind::sequence || a.head.kind == HeadKind::token ||
+                    a.head.kind == HeadKind::image || a.head.kind == HeadKind::choice;
   out["choice"] = a.head.kind == HeadKind::choice;
   out["rows"] = a.head.rows == HeadRows::all;
   out["unused"] = self.model.unused();
@@ -187,7 +202,7 @@ void bind_pretrained(nb::module_& m) {
       .def("write", written_behind, "prompts"_a, "config"_a, "seed"_a, Release())
       .def("text", text_behind, "tokenizer"_a, "prompt"_a, "ids"_a)
       .def("classify", classified, "texts"_a, Release())
-      .def("tag", tagged, "texts"_a, Release())
+      .def("tag", tagged, "texts"_a, "aggregation"_a, Release())
       .def(
           "save", [](const PretrainedObject& self, const std::string& folder) { self.model.save(folder); }, "folder"_a,
           Release())
