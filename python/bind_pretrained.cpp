@@ -3,15 +3,12 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
-#include <iterator>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
-#include "multihead/base/error.h"
 #include "multihead/generate/generation_config.h"
 #include "multihead/generate/models/pretrained_generator.h"
 #include "multihead/generate/search.h"
@@ -147,19 +144,9 @@ std::vector<Classified> classified(PretrainedObject& self, const std::vector<std
 using Entity = std::tuple<std::string, size_t, size_t, float>;  // label, bytes [begin, end), score
 using Tagged = std::tuple<std::vector<std::string>, std::vector<std::string>, std::vector<Entity>, bool>;
 
-Aggregation aggregation_named(const std::string& name) {
-  constexpr const char* kNames[] = {"none", "simple", "first", "average", "max"};  // as the enum has them
-  const auto at = std::find(std::begin(kNames), std::end(kNames), name);
-  if (at == std::end(kNames))
-    fail(ErrorKind::invalid_argument, "model: aggregation is '{}'; expected none, simple, first, average or max", name);
-  return static_cast<Aggregation>(at - std::begin(kNames));
-}
-
-std::vector<Tagged> tagged(PretrainedObject& self, const std::vector<std::string>& texts,
-                           const std::string& aggregation) {
-  const TagOptions options{.aggregation = aggregation_named(aggregation)};
+std::vector<Tagged> tagged(PretrainedObject& self, const std::vector<std::string>& texts) {
   std::vector<Tagged> out;
-  for (Tagging& each : self.tagger.get(self.folder, self.compute)(texts, options)) {
+  for (Tagging& each : self.tagger.get(self.folder, self.compute)(texts)) {
     std::vector<Entity> entities;
     for (TaggedSpan& span : each.entities)
       entities.emplace_back(std::move(span.label), span.begin, span.end, span.score);
@@ -173,14 +160,14 @@ nb::dict described(const PretrainedObject& self) {
   const Architecture& a = self.model.architecture();
   nb::dict out;
   out["class"] = a.model_class;
-  out["verb"] = std::string(self.facts.verb());
+  // Models that no verb runs are classifiers or embedders here: pretrained.py refuses their texts by their heads.
+  const std::string verb(self.facts.verb()), otherwise = a.head.kind == HeadKind::contrastive ? "embed" : "classify";
+  out["verb"] = verb.empty() ? otherwise : verb;
   out["description"] = self.facts.description();
   out["config"] = a.config;
   out["labels"] = a.labels;
   out["outputs"] = a.head.outputs;
   out["problem_type"] = a.problem_type;
-  out["labelled"] = a.head.kind == HeadKind::sequence || a.head.kind == HeadKind::token ||
-                    a.head.kind == HeadKind::image || a.head.kind == HeadKind::choice;
   out["choice"] = a.head.kind == HeadKind::choice;
   out["rows"] = a.head.rows == HeadRows::all;
   out["unused"] = self.model.unused();
@@ -202,7 +189,7 @@ void bind_pretrained(nb::module_& m) {
       .def("write", written_behind, "prompts"_a, "config"_a, "seed"_a, Release())
       .def("text", text_behind, "tokenizer"_a, "prompt"_a, "ids"_a)
       .def("classify", classified, "texts"_a, Release())
-      .def("tag", tagged, "texts"_a, "aggregation"_a, Release())
+      .def("tag", tagged, "texts"_a, Release())
       .def(
           "save", [](const PretrainedObject& self, const std::string& folder) { self.model.save(folder); }, "folder"_a,
           Release())

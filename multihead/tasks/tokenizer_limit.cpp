@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "multihead/base/error.h"
 #include "multihead/base/printable.h"
 #include "multihead/io/file_bytes.h"
 

@@ -59,7 +59,7 @@ class Pretrained(Model):
     def labels(self) -> list[str]:
         """Of a classifier or tagger, by number."""
         named: list[str] = self._said["labels"]
-        return named + [f"LABEL_{n}" for n in range(len(named), self._said["outputs"])] if self._said["labelled"] else []
+        return named + [f"LABEL_{n}" for n in range(len(named), self._said["outputs"])] if self._does("classify", "tag") else []
 
     @property
     def unused(self) -> list[str]:
@@ -73,23 +73,18 @@ class Pretrained(Model):
         """What the folder is for, of a text (to one result) or many (to a list).
 
         A text classifier gives Classification, a tagger Tagging, a model that writes text what generate() gives. A pair of
-        texts is a tuple, or a str with a tab. A tagger takes aggregation="none", "simple", "first" (which it is), "average" or
-        "max": how the labels of tokens become those of entities. Others are run by forward().
+        texts is a tuple, or a str with a tab. Others are run by forward().
         """
         if self._does("generate", "translate"):
             return self.generate(texts, **options)
-        aggregation = options.pop("aggregation", "first") if self._does("tag") else "first"
-        if not isinstance(aggregation, str):
-            raise TypeError(f"model: aggregation is a {type(aggregation).__name__}; expected a str")
         if options:
-            has = "aggregation" if self._does("tag") else "none"
-            raise TypeError(f"model: there is no option {next(iter(options))}; a {self._said['description']} has {has}")
+            raise TypeError(f"model: there is no option {next(iter(options))}; a {self._said['description']} has none")
         if self._does("tag"):
             given, one = _many(texts)
-            found = self._core.tag(_texts("model", "texts", given), aggregation)
+            found = self._core.tag(_texts("model", "texts", given))
             tags = [Tagging(words, tags, _entities(text, spans), cut) for text, (words, tags, spans, cut) in zip(given, found)]
             return tags[0] if one else tags
-        if self._does("classify"):
+        if self._does("classify") and not self._said["choice"] and "image" not in self._said["description"]:
             return self._classified(texts)
         raise NotImplementedError(
             f"model: a {self._said['description']} has no call with text in Python; expected a classifier, a tagger or a model "

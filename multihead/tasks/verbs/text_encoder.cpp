@@ -18,7 +18,8 @@ namespace {
 TextEncoder load_encoder(const std::string& folder, DType compute) {
   Pretrained model = Pretrained::load(folder, {.compute = compute});
   const Architecture& a = model.architecture();
-  if (!a.embedding || a.patches || (a.encoder && a.decoder))
+  const bool writes = a.encoder && a.decoder && a.head.kind != HeadKind::question;  // else it reads its text twice
+  if (!a.embedding || a.patches || writes)
     fail(ErrorKind::unsupported, "{}: is a {} {}; expected a model that reads one text and writes none",
          printable_path(folder), a.family, name_of(a.head.kind));
   int64_t longest = tokenizer_limit(folder);
