@@ -10,6 +10,7 @@
 #include "cli/say.h"
 #include "cli/standard_streams.h"
 #include "cli/values.h"
+#include "multihead/base/printable.h"
 
 namespace mh::cli {
 
@@ -32,6 +33,13 @@ void lines_through(std::string_view verb, size_t most, const AnswerLines& answer
 
 void mention_cut(std::string_view verb, int64_t line) {
   mention("multihead {}: line {} is too long for the model; only its beginning is read", verb, line);
+}
+
+void mention_unused(std::string_view verb, const std::string& folder, const std::vector<std::string>& unused) {
+  if (unused.empty()) return;
+  mention("multihead {}: {} holds {} that its model does not read: {}{}", verb, printable_path(folder),
+          unused.size() == 1 ? "a tensor" : fmt::format("{} tensors", unused.size()), printable(unused.front()),
+          unused.size() == 1 ? "" : ", …");
 }
 
 void add_precision_flag(CLI::App& verb, std::string& precision) {

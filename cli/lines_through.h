@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/line_reader.h"
 #include "multihead/base/dtype.h"
@@ -24,6 +25,9 @@ void lines_through(std::string_view verb, size_t most, const AnswerLines& answer
 
 // Says on stderr that the line is longer than the model reads.
 void mention_cut(std::string_view verb, int64_t line);
+
+// Says on stderr that the folder holds tensors that its model does not read; nothing where there are none.
+void mention_unused(std::string_view verb, const std::string& folder, const std::vector<std::string>& unused);
 
 // --precision.
 void add_precision_flag(CLI::App& verb, std::string& precision);

@@ -75,6 +75,7 @@
 #include "multihead/tasks/task_setup.h"
 #include "multihead/tasks/verbs/classifier.h"
 #include "multihead/tasks/verbs/tagger.h"
+#include "multihead/tasks/verbs/zero_shot.h"
 #include "multihead/tasks/verbs/embedder.h"
 #include "multihead/tasks/verbs/filler.h"
 #include "multihead/tasks/verbs/answerer.h"

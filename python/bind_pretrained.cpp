@@ -128,7 +128,9 @@ nb::dict described(const PretrainedObject& self) {
   const Architecture& a = self.model.architecture();
   nb::dict out;
   out["class"] = a.model_class;
-  out["verb"] = std::string(self.facts.verb());
+  // Models that no verb runs are classifiers or embedders here: pretrained.py refuses their texts by their heads.
+  const std::string verb(self.facts.verb()), otherwise = a.head.kind == HeadKind::contrastive ? "embed" : "classify";
+  out["verb"] = verb.empty() ? otherwise : verb;
   out["description"] = self.facts.description();
   out["config"] = a.config;
   out["labels"] = a.labels;

@@ -1,22 +1,24 @@
 // `multihead classify`: lines in, a label and its probability out.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "cli/line_reader.h"
-#include "cli/say.h"
+#include "cli/lines_through.h"
 #include "cli/standard_streams.h"
+#include "cli/threads_flag.h"
 #include "cli/verbs.h"
 #include "cli/verbs/show_page.h"
 #include "multihead/tasks/verbs/classifier.h"
+#include "multihead/tasks/verbs/zero_shot.h"
 
 namespace mh::cli {
 namespace {
@@ -24,16 +26,21 @@ namespace {
 constexpr const char* kClassifyEnd =
     "A line of a model that reads pairs holds both texts, with a tab between them. A line that is not UTF-8 gets an\n"
     "empty line.\n"
+    "With --labels the model is one that tells what follows from a text (NLI), and the labels are any words, with commas\n"
+    "between them: the line is compared with the hypothesis that each label makes (--template).\n"
     "\n"
     "  multihead train configs/classify/mr.toml\n"
     "  echo 'A film that nobody needs.' | multihead classify models/mr\n"
-    "  multihead eval models/mr data/mr/test.tsv --confusion";
+    "  multihead eval models/mr data/mr/test.tsv --confusion\n"
+    "  echo 'Rome won by three goals.' | multihead classify models/bart-large-mnli --labels sport,money,science";
 
-constexpr size_t kMostLines = 1024;  // that are read before the first is answered, where they are there
+constexpr size_t kLinesClassifiedAtOnce = 1024;  // that are read before the first is answered, where they are there
 
 struct ClassifyChoice {
   std::string model, precision = "f32";
   std::optional<std::string> page;
+  std::vector<std::string> labels{};
+  ZeroShotOptions zero_shot{};
   bool all = false, json = false;
 };
 
@@ -59,35 +66,54 @@ std::string line_of(const ClassifyChoice& choice, const Classification& one, con
   return out;
 }
 
-int run(const ClassifyChoice& choice) {
-  refuse_stdin_as_stdout();
-  const Classifier classifier = Classifier::load(choice.model, choice.precision == "bf16" ? DType::bf16 : DType::f32);
+using Classify = std::function<std::vector<Classification>(std::span<const std::string> texts)>;
+
+void classify_lines(const ClassifyChoice& choice, const std::vector<std::string>& labels, const Classify& classify) {
   FirstPage page(choice.page, choice.model, "classify");
-  if (isatty(STDIN_FILENO) == 1) mention("Type a text and press Enter; Ctrl-D ends.");
-  LineReader reader(STDIN_FILENO);
-  int64_t done = 0;
-  for (auto lines = reader.take(kMostLines); !lines.empty(); lines = reader.take(kMostLines)) {
+  lines_through("classify", kLinesClassifiedAtOnce, [&](std::span<const LineReader::Line> lines, int64_t first) {
     std::vector<std::string> texts;
     for (const LineReader::Line& line : lines)
       if (line.skipped.empty()) texts.push_back(line.text);
-    const std::vector<Classification> found = classifier(texts);
+    const std::vector<Classification> found = classify(texts);
     size_t next = 0;
     std::string out;
-    for (const LineReader::Line& line : lines) {
-      ++done;
-      if (!line.skipped.empty()) {
-        mention("multihead classify: skipped line {}: {}", done, line.skipped);
-      } else {
-        if (found[next].cut || line.left_out > 0)
-          mention("multihead classify: line {} is too long for the model; only its beginning is read", done);
-        out += line_of(choice, found[next++], classifier.labels());
+    for (size_t n = 0; n < lines.size(); ++n) {
+      if (lines[n].skipped.empty()) {
+        if (found[next].cut && lines[n].left_out == 0) mention_cut("classify", first + static_cast<int64_t>(n));
+        out += line_of(choice, found[next++], labels);
       }
       out += '\n';
     }
-    std::fwrite(out.data(), 1, out.size(), stdout);
-    flush_output();
     for (const std::string& text : texts) page.take(text_or_pair(text));
+    return out;
+  });
+}
+
+// "sport, money" is two labels without the space.
+std::vector<std::string> trimmed_labels(const std::vector<std::string>& given) {
+  std::vector<std::string> out;
+  for (const std::string& each : given) {
+    const size_t begin = each.find_first_not_of(" \t"), end = each.find_last_not_of(" \t");
+    if (begin != std::string::npos) out.push_back(each.substr(begin, end - begin + 1));
   }
+  return out;
+}
+
+int classify(const ClassifyChoice& choice, bool zero_shot) {
+  refuse_stdin_as_stdout();
+  const DType compute = precision_named(choice.precision);
+  if (zero_shot) {
+    const std::vector<std::string> labels = trimmed_labels(choice.labels);
+    const ZeroShotClassifier classifier = ZeroShotClassifier::load(choice.model, compute);
+    mention_unused("classify", choice.model, classifier.unused());
+    classifier(std::span<const std::string>(), labels, choice.zero_shot);  // refuses what it cannot do before any line
+    classify_lines(choice, labels,
+                   [&](std::span<const std::string> texts) { return classifier(texts, labels, choice.zero_shot); });
+    return kDone;
+  }
+  const Classifier classifier = Classifier::load(choice.model, compute);
+  mention_unused("classify", choice.model, classifier.unused());
+  classify_lines(choice, classifier.labels(), classifier);
   return kDone;
 }
 
@@ -97,14 +123,22 @@ void add_classify(CLI::App& app, int& code) {
   CLI::App* verb = app.add_subcommand("classify", "say of lines from stdin which label they have");
   auto choice = std::make_shared<ClassifyChoice>();
   verb->add_option("MODEL", choice->model, "folder of the model")->type_name("")->required();
+  CLI::Option* labels = verb->add_option("--labels", choice->labels, "labels of your own, for a model of NLI")
+                            ->type_name("A,B,…")
+                            ->delimiter(',')
+                            ->allow_extra_args(false);
+  verb->add_option("--template", choice->zero_shot.hypothesis, "the hypothesis of a label (This example is {}.)")
+      ->type_name("TEXT")
+      ->needs(labels);
+  verb->add_flag("--multi", choice->zero_shot.multi, "several of --labels may be right: each has a probability alone")
+      ->needs(labels);
   verb->add_flag("--all", choice->all, "print every label with its probability, the most probable first");
   verb->add_flag("--json", choice->json, "print a JSON object for each line: label, score, with --all all scores");
   add_show_flag(*verb, choice->page);
-  verb->add_option("--precision", choice->precision, "type of the products: f32 or bf16 (f32)")
-      ->type_name("TYPE")
-      ->check(CLI::IsMember({"f32", "bf16"}));
+  add_precision_flag(*verb, choice->precision);
+  add_threads_flag(*verb);
   verb->footer(kClassifyEnd);
-  verb->callback([choice, &code] { code = run(*choice); });
+  verb->callback([choice, labels, &code] { code = classify(*choice, labels->count() > 0); });
 }
 
 }  // namespace mh::cli

@@ -1,19 +1,21 @@
 // `multihead tag`: lines in, the entities of each line out.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "cli/line_reader.h"
+#include "cli/lines_through.h"
 #include "cli/one_line.h"
-#include "cli/say.h"
 #include "cli/standard_streams.h"
+#include "cli/threads_flag.h"
+#include "cli/values.h"
 #include "cli/verbs.h"
 #include "cli/verbs/show_page.h"
 #include "multihead/tasks/verbs/tagger.h"
@@ -24,15 +26,23 @@ namespace {
 constexpr const char* kTagEnd =
     "Of each entity a line is printed, begin, end, label, probability and text, with tabs between them; a blank line\n"
     "ends the entities of a line of stdin. Begin and end count characters from 0.\n"
+    "A model of Hugging Face's reads the line as it is; a line that is longer than it reads is cut into windows that\n"
+    "overlap. --aggregation says how the labels of tokens become those of entities: a word has that of its first token\n"
+    "(first), of its surest (max), or the one that is likeliest on average; simple takes tokens for words, and with none\n"
+    "every token is printed that has a label other than O. A model of multihead's own judges words by their first\n"
+    "tokens.\n"
     "\n"
     "  multihead train my-tags.toml\n"
     "  echo 'Ada Lovelace was born in London.' | multihead tag models/my-tags";
 
-constexpr size_t kLinesAtOnce = 1024;
+constexpr size_t kLinesTaggedAtOnce = 1024;
+constexpr std::array<const char*, 5> kAggregations{"none", "simple", "first", "average",
+                                                   "max"};  // as the enum has them
 
 struct TagChoice {
-  std::string model, precision = "f32";
+  std::string model, precision = "f32", aggregation = "first";
   std::optional<std::string> page;
+  TagOptions options{};
   bool words = false, json = false;
 };
 
@@ -45,7 +55,8 @@ int64_t characters(const std::string& text, size_t bytes) {
 std::string lines_of(const TagChoice& choice, const std::string& text, const Tagging& found) {
   std::string out;
   if (choice.words) {
-    for (size_t n = 0; n < found.words.size(); ++n) out += fmt::format("{}\t{}\n", found.words[n], found.tags[n]);
+    for (size_t n = 0; n < found.words.size(); ++n)
+      out += fmt::format("{}\t{}\n", one_line(found.words[n]), found.tags[n]);
     return out + '\n';
   }
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
@@ -57,32 +68,27 @@ std::string lines_of(const TagChoice& choice, const std::string& text, const Tag
     else
       out += fmt::format("{}\t{}\t{}\t{:.4f}\t{}\n", begin, end, span.label, span.score, one_line(part));
   }
-  return choice.json ? json.dump() + "\n" : out + '\n';
+  if (!choice.json) return out + '\n';
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
 }
 
-int run(const TagChoice& choice) {
+int tag(const TagChoice& choice) {
   refuse_stdin_as_stdout();
-  const Tagger tagger = Tagger::load(choice.model, choice.precision == "bf16" ? DType::bf16 : DType::f32);
+  const Tagger tagger = Tagger::load(choice.model, precision_named(choice.precision));
+  mention_unused("tag", choice.model, tagger.unused());
   FirstPage page(choice.page, choice.model, "tag");
-  if (isatty(STDIN_FILENO) == 1) mention("Type a sentence and press Enter; Ctrl-D ends.");
-  LineReader reader(STDIN_FILENO);
-  int64_t done = 0;
-  for (auto lines = reader.take(kLinesAtOnce); !lines.empty(); lines = reader.take(kLinesAtOnce)) {
+  lines_through("tag", kLinesTaggedAtOnce, [&](std::span<const LineReader::Line> lines, int64_t first) {
     std::vector<std::string> texts;
     for (const LineReader::Line& line : lines) texts.push_back(line.text);
-    const std::vector<Tagging> found = tagger(texts);
+    const std::vector<Tagging> found = tagger(texts, choice.options);
     std::string out;
     for (size_t n = 0; n < lines.size(); ++n) {
-      ++done;
-      if (!lines[n].skipped.empty()) mention("multihead tag: skipped line {}: {}", done, lines[n].skipped);
-      if (found[n].cut || lines[n].left_out > 0)
-        mention("multihead tag: line {} is too long for the model; only its beginning is read", done);
+      if (found[n].cut && lines[n].left_out == 0) mention_cut("tag", first + static_cast<int64_t>(n));
       out += lines_of(choice, texts[n], found[n]);
     }
-    std::fwrite(out.data(), 1, out.size(), stdout);
-    flush_output();
     for (const std::string& text : texts) page.take({.text = text});
-  }
+    return out;
+  });
   return kDone;
 }
 
@@ -96,11 +102,20 @@ void add_tag(CLI::App& app, int& code) {
   verb->add_flag("--json", choice->json, "print a JSON array for each line: begin, end, label, score, text")
       ->excludes(words);
   add_show_flag(*verb, choice->page);
-  verb->add_option("--precision", choice->precision, "type of the products: f32 or bf16 (f32)")
-      ->type_name("TYPE")
-      ->check(CLI::IsMember({"f32", "bf16"}));
+  verb->add_option("--aggregation", choice->aggregation, "how tokens' labels become entities' (first)")
+      ->type_name("HOW")
+      ->check(one_of({kAggregations.begin(), kAggregations.end()}));
+  verb->add_option("--stride", choice->options.stride, "tokens that neighbouring windows of a long line share (128)")
+      ->type_name("N")
+      ->check(whole_number(0, 1'000'000));
+  add_precision_flag(*verb, choice->precision);
+  add_threads_flag(*verb);
   verb->footer(kTagEnd);
-  verb->callback([choice, &code] { code = run(*choice); });
+  verb->callback([choice, &code] {
+    const auto at = std::find(kAggregations.begin(), kAggregations.end(), choice->aggregation);
+    choice->options.aggregation = static_cast<Aggregation>(at - kAggregations.begin());
+    code = tag(*choice);
+  });
 }
 
 }  // namespace mh::cli

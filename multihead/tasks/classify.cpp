@@ -149,7 +149,7 @@ LabelledModel load_classifier(const std::string& folder) { return load_labelled_
 
 ClassScores score_classes(LabelledModel& model, const LabelledTexts& texts, const ClassScoreOptions& options) {
   const std::vector<int32_t> classes = classes_of(texts, model.labels);
-  const EncodedTexts encoded(texts, model.tokenizer, model.model.max_length());
+  const EncodedTexts encoded(texts, model.tokenizer, model.max_length);
   return scores_of(model.model, encoded, classes, options);
 }
 

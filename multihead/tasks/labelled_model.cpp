@@ -1,6 +1,7 @@
 // Between a model with labels and its folder.
 #include "multihead/tasks/labelled_model.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "multihead/base/error.h"
@@ -10,6 +11,7 @@
 #include "multihead/models/config_json.h"
 #include "multihead/models/model_file.h"
 #include "multihead/models/pretrained/folder_facts.h"
+#include "multihead/tasks/tokenizer_limit.h"
 
 namespace mh {
 
@@ -88,14 +90,16 @@ LabelledModel load_pretrained_model(const std::string& folder, const std::string
   const Architecture& a = model.architecture();
   const HeadKind wanted = kind == "classify" ? HeadKind::sequence : HeadKind::token;
   if (a.head.kind != wanted)
-    fail(ErrorKind::io, "{}: is a {}; expected a {}: use `multihead {}`", printable_path(folder), name_of(a.head.kind),
-         name_of(wanted), folder_facts(folder).verb());
+    fail(ErrorKind::io, "{}: is a {} {}; expected a {}: {}", printable_path(folder), a.family, name_of(a.head.kind),
+         name_of(wanted), folder_facts(folder).advice());
   std::vector<std::string> labels = a.labels;
   for (auto n = static_cast<int64_t>(labels.size()); n < a.head.outputs; ++n)
     labels.push_back(fmt::format("LABEL_{}", n));
   check(static_cast<int64_t>(labels.size()) == a.head.outputs, "{}: config.json names {} labels, and the model has {}",
         printable_path(folder), labels.size(), a.head.outputs);
-  return {Tokenizer::load(folder), TextModel(std::move(model)), Labels::in_order(labels)};
+  TextModel text_model(std::move(model));
+  const int64_t longest = std::min(text_model.max_length(), tokenizer_limit(folder));
+  return {Tokenizer::load(folder), std::move(text_model), Labels::in_order(labels), longest};
 }
 
 }  // namespace
@@ -134,7 +138,7 @@ LabelledModel load_labelled_model(const std::string& folder, const std::string& 
   const Described described = take_description(file.metadata, path, kind);
   const Tokenizer tokenizer = Tokenizer::load(tokenizer_path);
   check_tokenizer({tokenizer_path, tokenizer}, path, file.metadata);
-  return {tokenizer, TextModel(model_of(file, described, path)), described.labels};
+  return {tokenizer, TextModel(model_of(file, described, path)), described.labels, described.config.encoder.max_length};
 }
 
 }  // namespace mh

@@ -2,6 +2,7 @@
 // metadata of a model of our own.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "multihead/tasks/data/labels.h"
@@ -14,6 +15,7 @@ struct LabelledModel {
   Tokenizer tokenizer;
   TextModel model;
   Labels labels;
+  int64_t max_length;  // of a text, in tokens: what the model's positions and the tokenizer's model_max_length allow
 };
 
 // `kind`: the task whose model it is, "classify" or "tag"; folders of Hugging Face's are told by their head. Throws: as

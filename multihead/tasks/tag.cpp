@@ -199,6 +199,31 @@ WordTokens encode_words(const Tokenizer& tokenizer, std::span<const std::string>
   return out;
 }
 
+WordTokens encode_sentence(const Tokenizer& tokenizer, std::span<const std::string> words, int64_t max_length) {
+  const int32_t unknown = tokenizer.id("[UNK]").value_or(tokenizer.id("<unk>").value_or(0));
+  const std::string text = fmt::format("{}", fmt::join(words, " "));
+  const Encoded whole = tokenizer.encode_input(text, {.find_special = false});
+  const auto is_text = [](int8_t sequence) { return sequence == 0; };
+  const auto begin = std::find_if(whole.sequences.begin(), whole.sequences.end(), is_text) - whole.sequences.begin();
+  const auto rest = std::find_if(whole.sequences.rbegin(), whole.sequences.rend(), is_text) - whole.sequences.rbegin();
+  const auto end = std::max<int64_t>(begin, static_cast<int64_t>(whole.ids.size()) - rest);
+  const size_t room =
+      static_cast<size_t>(std::max<int64_t>(begin + 1, max_length - (static_cast<int64_t>(whole.ids.size()) - end)));
+  WordTokens out{.ids = {whole.ids.begin(), whole.ids.begin() + begin}};
+  size_t word_end = 0;
+  auto token = static_cast<size_t>(begin);
+  for (size_t n = 0; n < words.size() && out.ids.size() < room; ++n) {
+    word_end += words[n].size() + (n > 0 ? 1 : 0);
+    const size_t first = out.ids.size();
+    for (; token < static_cast<size_t>(end) && whole.offsets[token].end <= word_end; ++token)
+      if (out.ids.size() < room) out.ids.push_back(whole.ids[token]);
+    if (out.ids.size() == first) out.ids.push_back(unknown);
+    out.first.push_back(static_cast<int64_t>(first));
+  }
+  out.ids.insert(out.ids.end(), whole.ids.begin() + end, whole.ids.end());
+  return out;
+}
+
 Metrics TagScores::metrics() const {
   const EntityScores scores = entity_scores(predictions, references);
   int64_t right = 0, words = 0;
@@ -215,15 +240,17 @@ Metrics TagScores::metrics() const {
 TagScores score_tags(LabelledModel& model, const TaggedSentences& sentences, const TagScoreOptions& options) {
   std::vector<WordTokens> tokens;
   for (const TaggedSentence& sentence : sentences.sentences)
-    tokens.push_back(encode_words(model.tokenizer, sentence.words, model.model.max_length()));
+    tokens.push_back((model.model.own() != nullptr ? encode_words : encode_sentence)(model.tokenizer, sentence.words,
+                                                                                     model.max_length));
   return scores_of(model.model, model.labels, tokens, numbers_of(sentences, model.labels), options);
 }
 
 TagTask::Encoded TagTask::encoded(const TaggedSentences& sentences) const {
   Encoded out{.tags = numbers_of(sentences, labels_)};
+  const auto encode = is_of_family(setup_) ? encode_sentence : encode_words;
   int64_t cut = 0;
   for (const TaggedSentence& sentence : sentences.sentences) {
-    out.sentences.push_back(encode_words(tokenizer_, sentence.words, setup_.max_length()));
+    out.sentences.push_back(encode(tokenizer_, sentence.words, setup_.max_length()));
     cut += out.sentences.back().first.size() < sentence.words.size() ? 1 : 0;
   }
   if (cut > 0 && setup_.events.on_message)

@@ -28,6 +28,10 @@ struct WordTokens {
 };
 // Never without a token: a word that has none is the unknown word, or id 0.
 WordTokens encode_words(const Tokenizer& tokenizer, std::span<const std::string> words, int64_t max_length);
+// The same of the sentence as one text, with a space between its words, so that a tokenizer that marks spaces spells
+// them as in any text: how models of Hugging Face's families are trained, here and elsewhere, and read. A word's first
+// token is the first that ends in it.
+WordTokens encode_sentence(const Tokenizer& tokenizer, std::span<const std::string> words, int64_t max_length);
 
 // What a model says of sentences' words, and what is right.
 struct TagScores {

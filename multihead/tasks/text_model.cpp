@@ -139,6 +139,10 @@ bool is_pretrained_folder(const std::string& folder) {
   return !folder.empty() && std::filesystem::is_regular_file(folder + "/config.json", ignored);
 }
 
+bool is_of_family(const TaskSetup& setup) {
+  return !describing_folder(setup).empty() || !setup.recurrent.family().empty();
+}
+
 Tensor TextModel::logits(const TokenBatch& texts, const Tensor& types, Pass& pass) const {
   if (const SequenceClassifier* model = own()) return model->logits(texts, types, pass);
   return outputs(texts, types, pass)["logits"];
@@ -167,6 +171,11 @@ int64_t TextModel::max_length() const {
 
 bool TextModel::is_pair_model() const { return own() != nullptr && own()->config().types == 2; }
 
+const std::vector<std::string>& TextModel::unused() const {
+  static const std::vector<std::string> none;
+  return own() != nullptr ? none : pretrained()->unused();
+}
+
 std::string TextModel::summary() const {
   if (own() != nullptr) return "";
   const Architecture& a = pretrained()->architecture();
@@ -177,7 +186,7 @@ std::string TextModel::summary() const {
 TextModel make_text_model(const TextModelPlan& plan, std::shared_ptr<ParamStore> store) {
   const TaskSetup& setup = plan.setup;
   const std::string folder = describing_folder(setup);
-  if (folder.empty() && setup.recurrent.family().empty()) {
+  if (!is_of_family(setup)) {
     SequenceClassifierConfig config{.encoder = setup.model,
                                     .head = setup.head,
                                     .types = setup.data.pair.empty() ? 1 : 2,

@@ -30,6 +30,8 @@ class TextModel {
   int64_t max_length() const;   // of a text, in tokens
   bool is_pair_model() const;   // our own, trained on pairs
   std::string summary() const;  // "modernbert, width 128, 4 heads, 2 layers"
+  // Tensors of its folder that it does not read.
+  const std::vector<std::string>& unused() const;
   const SequenceClassifier* own() const { return std::get_if<SequenceClassifier>(&model_); }
   const Pretrained* pretrained() const { return std::get_if<Pretrained>(&model_); }
 
@@ -48,6 +50,9 @@ struct TextModelPlan {
 // `store`. Weights of the folder are copied where name and shape fit; the others, such as a head for other labels, are
 // fresh. A run that is resumed describes its model by its own folder. Throws: as Pretrained::load and fresh.
 TextModel make_text_model(const TextModelPlan& plan, std::shared_ptr<ParamStore> store);
+
+// Whether that is a model of one of Hugging Face's families.
+bool is_of_family(const TaskSetup& setup);
 
 // Whether there is FOLDER/config.json, as folders of Hugging Face's have it.
 bool is_pretrained_folder(const std::string& folder);

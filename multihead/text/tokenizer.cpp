@@ -111,4 +111,6 @@ bool Tokenizer::is_special(int32_t id) const {
   return state_->spec.special[static_cast<size_t>(id)];
 }
 
+bool Tokenizer::marks_words() const { return state("marks_words").steps().model->marks_words(); }
+
 }  // namespace mh

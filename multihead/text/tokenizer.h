@@ -109,6 +109,9 @@ class Tokenizer {
   std::optional<int32_t> id(std::string_view token) const;
   const std::string& token(int32_t id) const;  // Throws: invalid_argument for an id that is not in [0, size())
   bool is_special(int32_t id) const;           // likewise
+  // Whether a token tells by its spelling if it begins a word: WordPiece and BPE with a mark for what goes on ("##"),
+  // WordLevel.
+  bool marks_words() const;
 
   explicit operator bool() const { return state_ != nullptr; }
 

@@ -7,9 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "multihead/io/array_file.h"
+#include "multihead/io/safetensors.h"
 #include "multihead/tasks/verbs/answerer.h"
 #include "multihead/tasks/verbs/embedder.h"
 #include "multihead/tasks/verbs/filler.h"
+#include "multihead/tasks/verbs/tagger.h"
+#include "multihead/tasks/verbs/zero_shot.h"
 #include "tests/cli/run_program.h"
 #include "tests/models/encoder_folder.h"
 
@@ -97,7 +100,60 @@ TEST_F(EncoderVerbs, AnswerReadsATextOrPairs) {
       found.text);
 }
 
+TEST_F(EncoderVerbs, TagSaysHowTokensBecomeEntities) {
+  const std::string folder = folder_ / "bert_token", text = "the cat sat on the mat in rome . ada sings . who sings";
+  test::put_encoder(folder, "bert_token");
+  const Tagger tagger = Tagger::load(folder);
+  std::string shown;
+  for (const TaggedSpan& each : tagger(text, {.aggregation = Aggregation::none, .stride = 2}).entities)
+    shown += fmt::format("{}\t{}\t{}\t{:.4f}\t{}\n", each.begin, each.end, each.label, each.score,
+                         text.substr(each.begin, each.end - each.begin));
+  const Ran ran = piped(text + "\n", "tag", "token' --aggregation none --stride 2 --threads 2", true);
+  EXPECT_EQ(ran.out, shown + "\n");  // nothing is cut, though the model reads 11 tokens
+  EXPECT_EQ(piped("a cat\n", "tag", "token' --words").out,
+            fmt::format("a\t{}\ncat\t{}\n\n", tagger("a cat").tags[0], tagger("a cat").tags[1]));
+  EXPECT_EQ(piped("a\n", "tag", "token' --aggregation best", true).code, 2);
+}
+
+TEST_F(EncoderVerbs, LabelsOfOnesOwnNeedAModelOfWhatFollows) {
+  auto config = nlohmann::json::parse(text_of(folder_ / "bert_sequence/config.json"));
+  EXPECT_NE(
+      piped("", "classify", "sequence' --labels a,b", true).out.find("no label of the model begins with \"entail\""),
+      std::string::npos);
+  config["id2label"] = {{"0", "entailment"}, {"1", "neutral"}, {"2", "contradiction"}};
+  put_text(folder_ / "bert_sequence/config.json", config.dump());
+  const ZeroShotClassifier classifier = ZeroShotClassifier::load(folder_ / "bert_sequence");
+  const std::vector<std::string> labels{"cat", "dog"};
+  const Classification one = classifier("ada sings", labels, {.hypothesis = "the {} sat"}),
+                       each = classifier("ada sings", labels, {.hypothesis = "the {} sat", .multi = true});
+  const std::string flags = "sequence' --labels ' cat,dog' --template 'the {} sat'";
+  EXPECT_EQ(piped("ada sings\n\xFF\n", "classify", flags).out, fmt::format("{}\t{:.4f}\n\n", one.label, one.score));
+  const auto json = nlohmann::json::parse(piped("ada sings\n", "classify", flags + " --multi --all --json").out);
+  EXPECT_NEAR(json["scores"]["dog"], each.scores[1], 1e-6);
+  EXPECT_NE(piped("", "classify", "sequence' --labels ,", true).out.find("there is no label"), std::string::npos);
+  EXPECT_EQ(piped("", "classify", "sequence' --multi").code, 2);
+}
+
+TEST_F(EncoderVerbs, TensorsThatNoPartReadsAreSaid) {
+  Safetensors file = read_safetensors(folder_ / "bert_sequence/model.safetensors");
+  file.tensors["adapter.weight"] = zeros({2});
+  std::filesystem::remove(folder_ / "bert_sequence/model.safetensors");
+  write_safetensors(folder_ / "bert_sequence/model.safetensors", file);
+  const Ran ran = piped("a cat\nthe dog\n", "classify", "sequence'", true);
+  EXPECT_NE(ran.out.find("holds a tensor that its model does not read: 'adapter.weight'\n"), std::string::npos)
+      << ran.out;
+  EXPECT_EQ(std::count(ran.out.begin(), ran.out.end(), '\n'), 3);
+  put_text(folder_ / "bert_sequence/tokenizer_config.json", R"({"model_max_length": 4})");
+  EXPECT_NE(piped("a cat\nthe dog sat\n", "classify", "sequence'", true).out.find("line 2 is too long for the model"),
+            std::string::npos);
+}
+
 TEST_F(EncoderVerbs, AWrongFolderNamesItsVerb) {
+  test::put_encoder(folder_ / "bert_choice", "bert_choice");
+  EXPECT_NE(piped("", "classify", "choice'", true)
+                .out.find("is a bert chooser among several texts; expected a text classifier: no verb runs it"),
+            std::string::npos);
+  EXPECT_NE(piped("", "tag", "choice'", true).out.find("no verb runs it"), std::string::npos);
   EXPECT_NE(piped("", "fill", "question'", true).out.find("use `multihead answer`"), std::string::npos);
   EXPECT_NE(piped("", "answer", "sequence'", true).out.find("use `multihead classify`"), std::string::npos);
   EXPECT_NE(piped("", "classify", "masked'", true).out.find("use `multihead fill`"), std::string::npos);

@@ -87,8 +87,8 @@ TextGenerator TextGenerator::load(const std::string& folder, DType compute) {
 void TextGenerator::Parts::load_pretrained(const std::string& folder) {
   const FolderFacts facts = folder_facts(folder);
   if (facts.head != HeadKind::causal_lm && facts.head != HeadKind::seq2seq_lm)
-    fail(ErrorKind::invalid_argument, "{}: is a {}; expected a model that writes text: use `multihead {}`",
-         printable_path(folder), facts.description(), facts.verb());
+    fail(ErrorKind::invalid_argument, "{}: is a {}; expected a model that writes text: {}", printable_path(folder),
+         facts.description(), facts.advice());
   const auto loaded = std::make_shared<Pretrained>(Pretrained::load(folder, {.compute = compute}));
   defaults = load_generation_config(folder);
   generator = std::make_unique<PretrainedGenerator>(*loaded, defaults.decoder_start);

@@ -117,8 +117,8 @@ TranslationFolder load_pretrained_translation(const std::string& folder, DType c
   const FolderFacts facts = folder_facts(folder);
   if (facts.head != HeadKind::seq2seq_lm)
     fail(ErrorKind::invalid_argument,
-         "{}: is a {}; expected a model that writes one text from another: use `multihead {}`", printable_path(folder),
-         facts.description(), facts.verb());
+         "{}: is a {}; expected a model that writes one text from another: {}", printable_path(folder),
+         facts.description(), facts.advice());
   TranslationFolder out{.ours = false, .tasks = load_text_tasks(folder)};
   out.tokenizer = Tokenizer::load(folder);
   out.model = translation_model(std::make_shared<Pretrained>(Pretrained::load(folder, {.compute = compute})),

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "multihead/models/families/bert_body.h"
 #include "multihead/models/families/decoder_body.h"
 
 namespace mh::detail {
@@ -75,6 +76,8 @@ void bart_keys(ConfigFields& fields, Architecture& a, const BartKind& kind, bool
 }
 
 void bart_head(Architecture& a, bool output_bias) {
+  if (a.head.kind == HeadKind::sequence) a.head = dense_head(a, HeadRows::last_end, Activation::tanh);
+  if (a.head.kind == HeadKind::question) a.head = labels_head(a, HeadRows::all);
   if (a.head.kind != HeadKind::seq2seq_lm) return;
   a.head = next_token_head(a, HeadKind::seq2seq_lm);
   a.head.out_bias = output_bias;
@@ -83,9 +86,16 @@ void bart_head(Architecture& a, bool output_bias) {
 std::vector<TensorName> bart_names(const Architecture& a) {
   std::vector<TensorName> out{{"shared", "embedding.tokens"},
                               {"encoder.embed_tokens", "embedding.tokens"},
-                              {"decoder.embed_tokens", "decoder_embedding.tokens"},
-                              {"final_logits_bias", "head.out.bias", {.exact = true, .one_row = true}},
-                              {"lm_head", "head.out"}};
+                              {"decoder.embed_tokens", "decoder_embedding.tokens"}};
+  if (a.head.kind == HeadKind::sequence) {
+    out.push_back({"classification_head.dense", "head.dense"});
+    out.push_back({"classification_head.out_proj", "head.out"});
+  } else if (a.head.kind == HeadKind::question) {
+    out.push_back({"qa_outputs", "head.out"});
+  } else {
+    out.push_back({"final_logits_bias", "head.out.bias", {.exact = true, .one_row = true}});
+    out.push_back({"lm_head", "head.out"});
+  }
   for (const char* stack : {"encoder", "decoder"}) {
     const bool writes = stack == std::string("decoder");
     const std::string file = std::string(stack) + ".", ours = file + "layers.{}.";

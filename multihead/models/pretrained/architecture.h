@@ -26,7 +26,7 @@ enum class HeadRows {
   first,
   mean,
   last_text,  // the last that is not padding's id
-  last_end,   // the last that is an end's id
+  last_end,   // the last that is an end's id; in a decoder behind an encoder that of the encoder's ids
   first_end,  // the first that is
   highest_id,
   pooled  // what the pooler makes of the first
@@ -83,7 +83,8 @@ struct Architecture {
   std::optional<PatchEmbeddingOptions> patches{};
   std::optional<StackOptions> encoder{}, decoder{};
   bool cross_attention = false;
-  bool bridged = false;  // a matrix brings the encoder's rows to the decoder's width
+  bool wraps_last = false;  // a decoder that reads its text itself begins with the text's last token (mBART)
+  bool bridged = false;     // a matrix brings the encoder's rows to the decoder's width
   PoolerPlan pooler{};
   HeadPlan head{};
   int64_t projection_width = 0;               // contrastive: of both towers

@@ -83,17 +83,22 @@ FolderFacts folder_facts(const std::string& folder) {
 std::string_view FolderFacts::verb() const {
   switch (head) {
     case HeadKind::sequence:
-    case HeadKind::choice:
     case HeadKind::image: return "classify";
     case HeadKind::token: return "tag";
     case HeadKind::question: return "answer";
     case HeadKind::masked_lm: return sentence_transformer ? "embed" : "fill";
     case HeadKind::causal_lm: return "generate";
     case HeadKind::seq2seq_lm: return verb_of_rewriting(*this);
-    case HeadKind::none:
-    case HeadKind::contrastive: break;
+    case HeadKind::choice:
+    case HeadKind::contrastive: return "";
+    case HeadKind::none: break;
   }
   return "embed";
+}
+
+std::string FolderFacts::advice() const {
+  return verb().empty() ? "no verb runs it, mh::Pretrained and forward() in Python do"
+                        : fmt::format("use `multihead {}`", verb());
 }
 
 std::string FolderFacts::description() const { return fmt::format("{} {}", kind, name_of(head)); }

@@ -21,8 +21,11 @@ struct FolderFacts {
   bool names_summaries = false, names_translations = false;
 
   // The program's verb for it: "classify", "tag", "answer", "fill", "embed", "generate", "translate",
-  // "summarise". Of text-to-text models by their family, and by the tasks that their config names.
+  // "summarise"; empty where it has none. Of text-to-text models by their family, and by the tasks that their config
+  // names.
   std::string_view verb() const;
+  // The end of a refusal: "use `multihead tag`", or that no verb runs the folder.
+  std::string advice() const;
   // "bert text classifier".
   std::string description() const;
 };

@@ -101,13 +101,37 @@ class Run {
       fits(static_cast<bool>(inputs_.pixels), reads_images, "pixels");
       fits(static_cast<bool>(inputs_.tokens.ids), reads_text, "tokens");
     }
-    fits(static_cast<bool>(inputs_.decoder.ids), plan_.decoder && plan_.encoder && !both, "the decoder's tokens");
+    if (!reads_twice() || inputs_.decoder.ids)
+      fits(static_cast<bool>(inputs_.decoder.ids), plan_.decoder && plan_.encoder && !both, "the decoder's tokens");
     check(!inputs_.types || (inputs_.tokens.ids && inputs_.types.count() == inputs_.tokens.ids.count()),
           "forward: types of {} tokens; expected one for each token, {}", inputs_.types ? inputs_.types.count() : 0,
           inputs_.tokens.ids ? inputs_.tokens.ids.count() : 0);
     const int32_t* starts = inputs_.tokens.ids ? inputs_.tokens.at.starts.data<int32_t>() : nullptr;
     for (int64_t b = 0; starts != nullptr && b < inputs_.tokens.at.count(); ++b)
       check(starts[b] < starts[b + 1], "forward: sequence {} is empty; expected at least one token", b);
+  }
+
+  // Whether the decoder's tokens are the encoder's, one further.
+  bool reads_twice() const {
+    return plan_.encoder && plan_.decoder &&
+           (plan_.head.kind == HeadKind::sequence || plan_.head.kind == HeadKind::question);
+  }
+
+  // Throws: invalid_argument where the model says no token to begin with.
+  TokenBatch shifted() const {
+    const TokenBatch& from = inputs_.tokens;
+    check(plan_.wraps_last || plan_.tokens.decoder_start >= 0,
+          "forward: the decoder's tokens are missing, and the config has no decoder_start_token_id; expected either");
+    const int32_t* ids = from.ids.data<int32_t>();
+    const int32_t* starts = from.at.starts.data<int32_t>();
+    std::vector<int32_t> out;
+    for (int64_t b = 0; b < from.at.count(); ++b) {
+      int32_t last = starts[b] - 1;
+      for (int32_t row = starts[b]; row < starts[b + 1]; ++row) last += ids[row] != plan_.tokens.pad ? 1 : 0;
+      out.push_back(plan_.wraps_last ? ids[std::max(last, starts[b])] : plan_.tokens.decoder_start);
+      out.insert(out.end(), ids + starts[b], ids + starts[b + 1] - 1);
+    }
+    return {tensor<int32_t>(out, {static_cast<int64_t>(out.size())}), from.at};
   }
 
   StackRecord record() const {
@@ -162,12 +186,28 @@ class Run {
       out_.tensors["encoder_last_hidden_state"] = cast(encoder_rows.rows, DType::f32);
       memory = network_.bridged(encoder_rows, pass_);
     }
-    const TokenBatch& tokens = plan_.encoder ? inputs_.decoder : inputs_.tokens;
+    const TokenBatch tokens = !plan_.encoder                          ? inputs_.tokens
+                              : reads_twice() && !inputs_.decoder.ids ? shifted()
+                                                                      : inputs_.decoder;
     const Tensor rows = cast(network_.decode(tokens, memory, pass_, &kept), DType::f32);
     note(kept, plan_.encoder ? "decoder_" : "");
     (plan_.encoder ? out_.decoder_at : out_.at) = tokens.at;
     out_.tensors["last_hidden_state"] = rows;
-    if (network_.head) finish(rows, tokens, {});
+    if (network_.head) finish(rows, read_by_head(tokens), {});
+  }
+
+  // The tokens by which a head behind a decoder chooses its row: those of the text, whose last end stands where the
+  // decoder has read all before it.
+  TokenBatch read_by_head(const TokenBatch& decoder) const {
+    if (!reads_twice()) return decoder;
+    const Sequences &text = inputs_.tokens.at, &read = decoder.at;
+    bool alike = text.count() == read.count();
+    for (int64_t b = 0; alike && b <= text.count(); ++b)
+      alike = text.starts.data<int32_t>()[b] == read.starts.data<int32_t>()[b];
+    check(alike || plan_.head.kind == HeadKind::question,
+          "forward: {} tokens in {} sequences for the decoder, and the text has {} in {}; expected the same lengths",
+          decoder.ids.count(), read.count(), inputs_.tokens.ids.count(), text.count());
+    return plan_.head.kind == HeadKind::question ? decoder : inputs_.tokens;
   }
 
   void finish(const Tensor& rows, const TokenBatch& tokens, const Tensor& pool) {

@@ -25,9 +25,11 @@ struct PretrainedOptions {
 // Sequences of different lengths, without padding. What a model does not read is left empty.
 struct ModelInputs {
   TokenBatch tokens{};
-  Tensor types{};        // i32 (rows of tokens); empty: all 0
-  TokenBatch decoder{};  // of an encoder-decoder
-  Tensor pixels{};       // f32 (B, channels, height, width)
+  Tensor types{};  // i32 (rows of tokens); empty: all 0
+  // Of an encoder-decoder. One that labels texts or answers questions reads its text a second time here, behind the
+  // token that texts begin with (of mBART, the text's own last): left empty, it is made so.
+  TokenBatch decoder{};
+  Tensor pixels{};  // f32 (B, channels, height, width)
   bool hidden_states = false, attentions = false;
 };
 

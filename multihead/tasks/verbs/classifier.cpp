@@ -58,6 +58,8 @@ const std::vector<std::string>& Classifier::labels() const { return parts_->fold
 
 bool Classifier::reads_pairs() const { return parts_->folder.model.is_pair_model(); }
 
+const std::vector<std::string>& Classifier::unused() const { return parts_->folder.model.unused(); }
+
 Classification Classifier::operator()(std::string_view text) const {
   const std::string one[] = {std::string(text)};
   return (*this)(one).front();
@@ -65,7 +67,7 @@ Classification Classifier::operator()(std::string_view text) const {
 
 std::vector<Classification> Classifier::operator()(std::span<const std::string> texts) const {
   const TextModel& model = parts_->folder.model;
-  const int64_t longest = model.max_length();
+  const int64_t longest = parts_->folder.max_length;
   std::vector<Classification> out;
   for (size_t begin = 0; begin < texts.size();) {
     std::vector<std::vector<int32_t>> ids;

@@ -34,6 +34,8 @@ class Classifier {
 
   const std::vector<std::string>& labels() const;
   bool reads_pairs() const;
+  // Tensors of the folder that the model does not read.
+  const std::vector<std::string>& unused() const;
 
  private:
   struct Parts;

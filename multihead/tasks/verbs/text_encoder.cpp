@@ -2,42 +2,24 @@
 #include "multihead/tasks/verbs/text_encoder.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "multihead/base/error.h"
 #include "multihead/base/printable.h"
-#include "multihead/io/file_bytes.h"
 #include "multihead/models/pretrained/network.h"
 #include "multihead/ops/elementwise.h"
+#include "multihead/tasks/tokenizer_limit.h"
 #include "multihead/text/unicode/utf8.h"
 
 namespace mh {
 
 namespace {
 
-constexpr int64_t kNoLimit = int64_t{1} << 20;
-
-// model_max_length of tokenizer_config.json; files without a limit say 1e30.
-int64_t tokenizer_limit(const std::string& folder) {
-  const std::string path = folder + "/tokenizer_config.json";
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return kNoLimit;
-  const detail::FileBytes file = detail::read_file(path);
-  const auto* text = reinterpret_cast<const char*>(file.bytes.data());
-  const auto json = nlohmann::json::parse(text, text + file.bytes.size(), nullptr, false);
-  if (!json.is_object()) fail(ErrorKind::io, "{}: not a JSON object", printable_path(path));
-  const auto at = json.find("model_max_length");
-  if (at == json.end() || !at->is_number()) return kNoLimit;
-  const double limit = at->get<double>();
-  return limit >= 1 && limit < static_cast<double>(kNoLimit) ? static_cast<int64_t>(limit) : kNoLimit;
-}
-
 TextEncoder load_encoder(const std::string& folder, DType compute) {
   Pretrained model = Pretrained::load(folder, {.compute = compute});
   const Architecture& a = model.architecture();
-  if (!a.embedding || a.patches || (a.encoder && a.decoder))
+  const bool writes = a.encoder && a.decoder && a.head.kind != HeadKind::question;  // else it reads its text twice
+  if (!a.embedding || a.patches || writes)
     fail(ErrorKind::unsupported, "{}: is a {} {}; expected a model that reads one text and writes none",
          printable_path(folder), a.family, name_of(a.head.kind));
   int64_t longest = tokenizer_limit(folder);
@@ -50,16 +32,16 @@ TextEncoder load_encoder(const std::string& folder, DType compute) {
 TextEncoder load_text_encoder(const std::string& folder, DType compute) {
   const FolderFacts facts = folder_facts(folder);
   if (facts.layout == FolderFacts::Layout::ours)
-    fail(ErrorKind::io, "{}: is a model of multihead's own; expected a folder of Hugging Face's, or use `multihead {}`",
-         printable_path(folder), facts.verb());
+    fail(ErrorKind::io, "{}: is a model of multihead's own; expected a folder of Hugging Face's, or {}",
+         printable_path(folder), facts.advice());
   return load_encoder(folder, compute);
 }
 
 TextEncoder load_text_encoder(const std::string& folder, HeadKind head, DType compute) {
   const FolderFacts facts = folder_facts(folder);
   if (facts.head != head)
-    fail(ErrorKind::io, "{}: is a {}; expected a {}: use `multihead {}`", printable_path(folder), facts.description(),
-         name_of(head), facts.verb());
+    fail(ErrorKind::io, "{}: is a {}; expected a {}: {}", printable_path(folder), facts.description(), name_of(head),
+         facts.advice());
   return load_encoder(folder, compute);
 }
 

@@ -93,8 +93,9 @@ const std::vector<Sample>& samples() {
        .files = {"lm/model.safetensors", "lm/tokenizer.json"},
        .input = "the cat\na dog\n"},
       {.command = "classify", .flags = {"classifier"}, .files = kClassifier, .input = "good film\nbad film\n"},
+      {.command = "classify", .flags = {"nli", "--labels", "cat,dog", "--threads", "2"}, .input = "the cat sat\n"},
       {.command = "tag",
-       .flags = {"tagger"},
+       .flags = {"tagger", "--threads", "2"},
        .files = {"tagger/model.safetensors", "tagger/tokenizer.json"},
        .input = "Ada sings\n"},
       {.command = "new", .flags = {"classify", "fresh"}},
@@ -182,6 +183,10 @@ void make_inputs(const std::string& folder) {
   test::put_encoder(folder + "/body", "bert_body");
   test::put_encoder(folder + "/masked", "bert_masked");
   test::put_encoder(folder + "/question", "bert_question");
+  test::put_encoder(folder + "/nli", "bert_sequence");
+  std::string config = text_of(folder + "/nli/config.json");
+  config.replace(config.find("LABEL_0"), 7, "entailment");
+  put_text(folder + "/nli/config.json", config);
   put_text(folder + "/docs.txt", "the cat sat\na dog\n");
   std::filesystem::copy_file(model + "/model.safetensors", folder + "/second.safetensors");
   put_text(folder + "/set.tsv", "the cat sat\tdie Katze\na dog\tein Hund\n");

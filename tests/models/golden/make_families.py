@@ -103,6 +103,10 @@ CASES = dict([
     *heads("marian", hf.MarianConfig, MARIAN, lm=(hf.MarianMTModel, dict(activation_function="swish"))),
     *heads("pegasus", hf.PegasusConfig, PEGASUS, lm=(hf.PegasusForConditionalGeneration, dict(activation_function="relu"))),
     *heads("m2m_100", hf.M2M100Config, BART, lm=(hf.M2M100ForConditionalGeneration, {})),
+    # At the end: a case's number is its seed.
+    *heads("bart", hf.BartConfig, BART, sequence=(hf.BartForSequenceClassification, dict(decoder_start_token_id=0)), question=(hf.BartForQuestionAnswering, {})),
+    *heads("mbart", hf.MBartConfig, dict(BART, decoder_start_token_id=None), sequence=(hf.MBartForSequenceClassification, dict(num_labels=2)),
+           question=(hf.MBartForQuestionAnswering, {})),
 ])
 
 
@@ -235,7 +239,12 @@ def make(folder, config_class, arguments, model_class, seed):
         pixels = torch.randn(2, 3, size, size, generator=generator)
         golden["input.pixels"] = pixels.clone()
         inputs["pixel_values"] = pixels.double()
-    if both:
+    reads_twice = both and model_class.__name__.endswith(("SequenceClassification", "QuestionAnswering"))
+    if reads_twice:  # transformers makes the decoder's ids of the text's, each of which ends as a text does
+        for b, length in enumerate(LENGTHS):
+            inputs["input_ids"][b, length - 1] = config.eos_token_id
+        golden["input.ids"], decoder_mask = ragged(inputs["input_ids"], mask).int(), mask
+    elif both:
         ids, decoder_mask = decoder_inputs(config, generator)
         inputs |= dict(decoder_input_ids=ids, decoder_attention_mask=decoder_mask)
         golden["input.decoder_ids"] = ragged(ids, decoder_mask).int()
@@ -252,6 +261,9 @@ def make(folder, config_class, arguments, model_class, seed):
             continue
         for suffix, each in ([(f".{n}", v) for n, v in enumerate(value)] if isinstance(value, tuple) else [("", value)]):
             if each is None:
+                continue
+            if both and name == "logits" and reads_twice:
+                golden["output." + name] = each.float().contiguous()
                 continue
             if both:
                 golden["output." + name + suffix] = without_padding(name, each, mask, decoder_mask).float().contiguous()

@@ -23,7 +23,10 @@ TEST(FolderFacts, EveryHeadHasItsVerb) {
            {"modernbert_token", "tag", "modernbert token classifier"},
            {"deberta_question", "answer", "deberta-v2 question answerer"},
            {"vit_image", "classify", "vit image classifier"},
-           {"clip_both", "embed", "clip text and image comparer"},
+           {"bart_sequence", "classify", "bart text classifier"},
+           {"mbart_question", "answer", "mbart question answerer"},
+           {"bert_choice", "", "bert chooser among several texts"},
+           {"clip_both", "", "clip text and image comparer"},
            {"gpt2_lm", "generate", "gpt2 language model"},
            {"marian_lm", "translate", "marian text-to-text model"},
            {"m2m_100_lm", "translate", "m2m_100 text-to-text model"},
@@ -34,6 +37,8 @@ TEST(FolderFacts, EveryHeadHasItsVerb) {
     const FolderFacts facts = folder_facts(GoldenFolder(name).path);
     EXPECT_EQ(facts.verb(), verb) << name;
     EXPECT_EQ(facts.description(), description) << name;
+    EXPECT_EQ(facts.advice(), *verb == 0 ? "no verb runs it, mh::Pretrained and forward() in Python do"
+                                         : "use `multihead " + std::string(verb) + "`");
   }
 }
 

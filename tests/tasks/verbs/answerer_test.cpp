@@ -92,6 +92,26 @@ TEST_F(EncoderHeads, AnAnswerIsTheBestSpanOfTheFormula) {
   }
 }
 
+// BART's decoder reads question and context once more, behind its first token.
+TEST_F(EncoderHeads, AnAnswererMayReadItsTextTwice) {
+  const std::string folder = put("bart_question"), question = "who sings ?", context = "ada sat . The cat";
+  const Encoded pair = Tokenizer::load(folder).encode_pair(question, context);
+  std::vector<int32_t> again{2};
+  again.insert(again.end(), pair.ids.begin(), pair.ids.end() - 1);
+  const ModelOutputs outputs =
+      Pretrained::load(folder).forward({.tokens = token_batch({pair.ids}), .decoder = token_batch({again})});
+  double starts = 0, ends = 0, best = 0;
+  for (const int64_t n : {0, 5, 6, 7, 8, 9}) {
+    starts += std::exp(outputs["start_logits"].item({n}));
+    ends += std::exp(outputs["end_logits"].item({n}));
+  }
+  for (int64_t a = 5; a <= 9; ++a)
+    for (int64_t b = a; b <= 9; ++b)
+      best = std::max(best, std::exp(outputs["start_logits"].item({a})) / starts *
+                                std::exp(outputs["end_logits"].item({b})) / ends);
+  EXPECT_NEAR(Answerer::load(folder)(question, context).score, best, 1e-6);
+}
+
 TEST_F(EncoderHeads, ALongContextIsReadInWindows) {
   const Answerer answerer = Answerer::load(put("bert_question"));
   std::string context;

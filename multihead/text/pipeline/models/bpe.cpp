@@ -96,6 +96,7 @@ class CharacterBpe : public WordModel {
     merges_.merge(symbols);
     append_word_tokens(symbols, out);
   }
+  bool marks_words() const override { return !options_.prefix.empty(); }
 
  private:
   std::vector<Symbol> first_symbols(std::string_view word) const {

@@ -33,6 +33,7 @@ class WordPiece : public WordModel {
   WordPiece(const JsonFields& model, const TokenIds& ids)
       : unknown_(model, ids), longest_(model.integer("max_input_chars_per_word")) {
     const std::string_view prefix = model.string("continuing_subword_prefix");
+    marked_ = !prefix.empty();
     std::vector<std::pair<std::string, int32_t>> first, later;
     for (const auto& [token, id] : ids) {
       first.emplace_back(token, id);
@@ -63,10 +64,12 @@ class WordPiece : public WordModel {
     out.resize(before);
     out.push_back({unknown_.needed(), 0, end_of(word)});
   }
+  bool marks_words() const override { return marked_; }
 
  private:
   Unknown unknown_;
   int64_t longest_;
+  bool marked_ = false;
   Trie first_, later_;  // what begins a word, and without its prefix what goes on
 };
 
@@ -78,6 +81,7 @@ class WordLevel : public WordModel {
     const auto found = ids_.find(std::string(word));
     out.push_back({found != ids_.end() ? found->second : unknown_.needed(), 0, end_of(word)});
   }
+  bool marks_words() const override { return true; }
 
  private:
   TokenIds ids_;

@@ -28,6 +28,8 @@ class WordModel {
   // Appends the tokens of `word`, which is UTF-8 and not empty. Throws: invalid_argument where it needs a token for
   // what is unknown and the file names none.
   virtual void encode(std::string_view word, WordTokens& out) const = 0;
+  // Whether a token says by its spelling if it begins a word.
+  virtual bool marks_words() const { return false; }
 };
 
 // What a splitter that spells bytes as characters leaves to the model: bytes as they are, or their spelling.
