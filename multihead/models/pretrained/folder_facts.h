@@ -12,13 +12,14 @@ struct FolderFacts {
   enum class Layout { ours, hugging_face };  // our model.safetensors with its config inside, or a config.json
 
   Layout layout = Layout::ours;
-  std::string kind{};         // ours: "transformer", "language_model", "rnn", "lstm", "gru", "classify", "tag"; else
-                              // model_type
-  std::string model_class{};  // as config.json names it; empty: none
+  std::string kind{};                 // ours: "transformer", "language_model", "rnn", "lstm", "gru", "classify", "tag",
+                                      // "recommend"; else
+                                      // model_type
+  std::string model_class{};          // as config.json names it; empty: none
   HeadKind head = HeadKind::none;     // what it gives; of ours: seq2seq_lm, causal_lm, sequence or token
   bool sentence_transformer = false;  // modules.json stands beside it
 
-  // The program's verb for it: "classify", "tag", "answer", "fill", "embed", "generate", "translate".
+  // The program's verb for it: "classify", "tag", "answer", "fill", "embed", "generate", "translate", "recommend".
   std::string_view verb() const;
   // "bert text classifier".
   std::string description() const;
