@@ -68,6 +68,7 @@ void make_program(CLI::App& app, int& code) {
   add_search(app, code);
   add_fill(app, code);
   add_answer(app, code);
+  add_recommend(app, code);
   add_eval(app, code);
   add_tokenizer(app, code);
   add_inspect(app, code);

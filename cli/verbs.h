@@ -24,6 +24,7 @@ void add_embed(CLI::App& app, int& code);
 void add_search(CLI::App& app, int& code);
 void add_fill(CLI::App& app, int& code);
 void add_answer(CLI::App& app, int& code);
+void add_recommend(CLI::App& app, int& code);
 void add_eval(CLI::App& app, int& code);
 void add_bench_train(CLI::App& bench, int& code);  // a table of `bench`
 void add_new(CLI::App& app, int& code);

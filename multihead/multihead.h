@@ -79,6 +79,7 @@
 #include "multihead/tasks/verbs/embedder.h"
 #include "multihead/tasks/verbs/filler.h"
 #include "multihead/tasks/verbs/answerer.h"
+#include "multihead/tasks/verbs/recommender.h"
 #include "multihead/train/config/config.h"
 #include "multihead/train/log/events.h"
 #include "multihead/train/stepper.h"

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "multihead/base/parallel.h"
+#include "multihead/tasks/task_type.h"
 #include "multihead/train/trainer.h"
 #include "python/bindings.h"
 
@@ -133,7 +134,8 @@ nb::tuple run_training(const std::optional<std::string>& path, const std::string
     outcome = train(request);
   }
   if (carrier.raised()) std::rethrow_exception(carrier.raised());
-  const nb::object best = request.config.data.validates() ? nb::cast(outcome.best_validation) : nb::none();
+  const bool judged = request.config.data.validates() || task_type(request.config.task.kind).judges_itself;
+  const nb::object best = judged ? nb::cast(outcome.best_validation) : nb::none();
   return nb::make_tuple(outcome.folder, outcome.steps, outcome.stopped, best, outcome.mean_shipped,
                         request.config.task.kind == TaskKind::translation);
 }

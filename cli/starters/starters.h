@@ -24,5 +24,6 @@ Starter language_model_starter();
 Starter classify_starter();
 Starter tag_starter();
 Starter answer_starter();
+Starter recommend_starter();
 
 }  // namespace mh::cli

@@ -42,7 +42,9 @@ constexpr const char* kEvalEnd =
     "\n"
     "Of a classifier, FILE is a table as it was trained with, and the result its accuracy, macro F1, Matthews\n"
     "correlation and loss, one `name value` a line; of a tagger, entity F1, precision, recall, accuracy and loss.\n"
-    "Of an answerer, FILE is JSON as SQuAD has it, and the result exact match and F1 in percent, as SQuAD's scripts.";
+    "Of an answerer, FILE is JSON as SQuAD has it, and the result exact match and F1 in percent, as SQuAD's scripts.\n"
+    "Of a recommender, FILE is a table of histories, and the result NDCG and hit rate at 10 of every user's last item, in\n"
+    "percent, its own and those of popularity and of item kNN.";
 
 // Sentences between two looks at the progress.
 constexpr size_t kRound = 512;
@@ -115,9 +117,10 @@ int run(EvalChoice choice) {
   const std::string kind = model_kind_of_folder(choice.model);
   if (choice.confusion && kind != "classify")
     throw CLI::ValidationError("--confusion", "is for classifiers; this model is none");
-  const bool is_judged_by_right_answers = kind == "classify" || kind == "tag" || kind == "answer";
+  const bool is_judged_by_right_answers =
+      kind == "classify" || kind == "tag" || kind == "answer" || kind == "recommend";
   if (!choice.overrides.empty() && !is_judged_by_right_answers)
-    throw CLI::ValidationError("--set", "is for classifiers, taggers and answerers; this model is none");
+    throw CLI::ValidationError("--set", "is for classifiers, taggers, answerers and recommenders; this model is none");
   if (kind == "language_model") return score(choice);
   if (is_judged_by_right_answers) {
     const EvalClasses classes{.model = choice.model,
@@ -127,6 +130,7 @@ int run(EvalChoice choice) {
                               .json = choice.json,
                               .confusion = choice.confusion};
     if (kind == "answer") return eval_answers(classes);
+    if (kind == "recommend") return eval_histories(classes);
     return kind == "tag" ? eval_tags(classes) : eval_classes(classes);
   }
   if (!choice.output.empty()) {
@@ -169,7 +173,8 @@ void add_eval(CLI::App& app, int& code) {
   CLI::App* verb = app.add_subcommand("eval", "score a model on a test set: BLEU and chrF, perplexity, or accuracy");
   auto choice = std::make_shared<EvalChoice>();
   verb->add_option("MODEL", choice->model, "folder of the model")->type_name("")->required();
-  verb->add_option("FILE.tsv", choice->file, "sentences and references; a text; texts with labels; or questions")
+  verb->add_option("FILE.tsv", choice->file,
+                   "sentences and references; a text; texts with labels; questions; or histories")
       ->type_name("")
       ->required();
   verb->add_option("--output", choice->output, "write the translations to this file, one a line")->type_name("FILE");

@@ -1,4 +1,4 @@
-// Metrics of a classifier, a tagger or an answerer on a file, and the confusion matrix.
+// Metrics of a classifier, a tagger, an answerer or a recommender on a file, and the confusion matrix.
 #include "cli/verbs/eval_classes.h"
 
 #include <fmt/format.h>
@@ -10,23 +10,15 @@
 #include "cli/say.h"
 #include "multihead/tasks/answer.h"
 #include "multihead/tasks/classify.h"
+#include "multihead/tasks/recommend.h"
 #include "multihead/tasks/tag.h"
-#include "multihead/train/config/config.h"
 
 namespace mh::cli {
 
 namespace {
 
-// The configuration that the model was trained with, where it stands beside it.
-TrainConfig config_of(const EvalClasses& choice) {
-  const std::string path = choice.model + "/config.toml";
-  TrainConfig config;
-  if (std::filesystem::exists(path)) config = load_config(path);
-  override_config(config, choice.overrides);
-  return config;
-}
+TrainConfig config_of(const EvalClasses& choice) { return config_beside(choice.model, choice.overrides); }
 
-// Its columns.
 DataConfig data_of(const EvalClasses& choice) { return config_of(choice).data; }
 
 int print_metrics(const std::string& what, size_t count, const Metrics& metrics, bool json) {
@@ -51,6 +43,14 @@ void print_matrix(const ConfusionMatrix& matrix, const Labels& labels) {
 }
 
 }  // namespace
+
+TrainConfig config_beside(const std::string& folder, const std::vector<std::string>& overrides) {
+  const std::string path = folder + "/config.toml";
+  TrainConfig config;
+  if (std::filesystem::exists(path)) config = load_config(path);
+  override_config(config, overrides);
+  return config;
+}
 
 int eval_classes(const EvalClasses& choice) {
   LabelledModel model = load_classifier(choice.model);
@@ -99,6 +99,14 @@ int eval_answers(const EvalClasses& choice) {
   options.no_answer = has_impossible(questions);
   const AnswerScores scores = answer_scores(questions, answerer(asked, options));
   return print_metrics("questions", asked.size(), {{"exact", scores.exact_match}, {"f1", scores.f1}}, choice.json);
+}
+
+int eval_histories(const EvalClasses& choice) {
+  LanguageModelFolder model = load_language_model(choice.model, kRecommend);
+  const Histories read = read_histories(choice.file, data_of(choice), {.vocabulary = &model.tokenizer});
+  for (const std::string& sentence : read.report) mention("multihead eval: {}", sentence);
+  const Metrics metrics = score_histories(model, item_ids(read, model.tokenizer), choice.compute);
+  return print_metrics("users", read.users.size(), metrics, choice.json);
 }
 
 }  // namespace mh::cli

@@ -1,10 +1,11 @@
-// `multihead eval` of a classifier, of a tagger and of an answerer.
+// `multihead eval` of a classifier, a tagger, an answerer and a recommender.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "multihead/base/dtype.h"
+#include "multihead/train/config/config.h"
 
 namespace mh::cli {
 
@@ -23,5 +24,11 @@ int eval_classes(const EvalClasses& choice);
 int eval_tags(const EvalClasses& choice);
 // The same of an answerer: exact match and F1, in percent. Throws: as read_squad and Answerer.
 int eval_answers(const EvalClasses& choice);
+// The same of a recommender: NDCG and hit rate at 10 of the last item of every history, in percent, and those of
+// popularity and of item kNN. Throws: as read_histories and load_language_model.
+int eval_histories(const EvalClasses& choice);
+
+// The configuration that a model was trained with, where it stands beside it, with these keys changed.
+TrainConfig config_beside(const std::string& folder, const std::vector<std::string>& overrides = {});
 
 }  // namespace mh::cli

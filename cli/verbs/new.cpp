@@ -65,7 +65,7 @@ int run(const NewChoice& choice) {
 
 const std::vector<Starter>& starters() {
   static const std::vector<Starter> all{translation_starter(), language_model_starter(), classify_starter(),
-                                        tag_starter(), answer_starter()};
+                                        tag_starter(),         answer_starter(),         recommend_starter()};
   return all;
 }
 

@@ -63,7 +63,7 @@ int check_only(const TrainRequest& request) {
 // ", best validation loss 1.2345 (running mean of the weights)"
 std::string shipped_text(const TrainConfig& config, const TrainOutcome& outcome) {
   std::string out;
-  if (config.data.validates())
+  if (config.data.validates() || task_type(config.task.kind).judges_itself)
     out = fmt::format(", best validation {} {:.4f}", outcome.watched, outcome.best_validation);
   if (config.train.ema > 0)
     out += outcome.mean_shipped ? " (running mean of the weights)" : " (weights, not their running mean)";

@@ -24,10 +24,10 @@ nlohmann::ordered_json config_of_file(const std::map<std::string, std::string>& 
   return nlohmann::ordered_json::parse(text->second, nullptr, false);
 }
 
-bool says_language_model(const nlohmann::ordered_json& config) {
+bool says(const nlohmann::ordered_json& config, const std::string& wanted) {
   if (!config.is_object()) return false;
   const auto kind = config.find("kind");
-  return kind != config.end() && *kind == kLanguageModel;
+  return kind != config.end() && *kind == wanted;
 }
 
 }  // namespace
@@ -36,14 +36,16 @@ bool is_language_model(const std::string& folder) {
   std::error_code ignored;
   const std::string path = folder + kWeights;
   return std::filesystem::exists(path, ignored) &&
-         says_language_model(config_of_file(read_safetensors(path, {.verify = false}).metadata));
+         says(config_of_file(read_safetensors(path, {.verify = false}).metadata), kLanguageModel);
 }
 
-LanguageModelFolder load_language_model(const std::string& folder) {
+LanguageModelFolder load_language_model(const std::string& folder, const std::string& kind) {
   const std::string path = folder + kWeights, tokenizer_path = folder + "/tokenizer.json";
   Safetensors file = read_safetensors(path);
   nlohmann::ordered_json json = config_of_file(file.metadata);
-  if (!says_language_model(json)) fail(ErrorKind::io, "{}: is not a language model", path);
+  if (!says(json, kind))
+    fail(ErrorKind::io, "{}: is not a {}", path,
+         kind == kLanguageModel ? "language model" : fmt::format("model of the task {}", kind));
   json["kind"] = "transformer";  // whose keys it has
   const TransformerConfig config = config_from_json(json.dump(), path);
   const Tokenizer tokenizer = Tokenizer::load(tokenizer_path);
@@ -58,9 +60,9 @@ LanguageModelFolder load_language_model(const std::string& folder) {
 }
 
 void save_language_model(const std::string& folder, const DecoderOnly& model, const TransformerConfig& config,
-                         const Tokenizer& tokenizer) {
+                         const Tokenizer& tokenizer, const std::string& kind) {
   auto json = nlohmann::ordered_json::parse(config_to_json(config));
-  json["kind"] = kLanguageModel;
+  json["kind"] = kind;
   write_safetensors(
       folder + kWeights,
       {.tensors = model.params().values(),

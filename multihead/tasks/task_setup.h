@@ -23,7 +23,7 @@ struct TokenizerConfig {
   Normalisation normalise = Normalisation::none;
 };
 
-enum class TaskKind { translation, language_model, classify, tag, answer };
+enum class TaskKind { translation, language_model, classify, tag, answer, recommend };
 enum class ClassWeights { none, balanced };
 
 struct TaskConfig {
@@ -51,6 +51,7 @@ struct DataConfig {
   int64_t source_column = 1, target_column = 2;
   // Of rows with a label: columns by number or name.
   std::string text = "1", label = "2", pair{};
+  std::string user = "1", item = "2", time = "3";  // of histories; no time: the rows' order
   TableFormat format = TableFormat::by_name;
   bool header = false;
   int64_t max_broken = 100, examples_per_batch = 64;

@@ -14,8 +14,8 @@
 namespace mh {
 
 const std::vector<TaskType>& task_types() {
-  static const std::vector<TaskType> types{translation_type(), language_model_type(), classify_type(), tag_type(),
-                                           answer_type()};
+  static const std::vector<TaskType> types{translation_type(), language_model_type(), classify_type(),
+                                           tag_type(),         answer_type(),         recommend_type()};
   return types;
 }
 

@@ -28,6 +28,7 @@ struct TaskType {
   std::string use;                      // the rest of a command line that uses a trained FOLDER
   bool encoder = true, decoder = true;  // the stacks its model has
   bool recurrent = false;               // its model may be a recurrent net
+  bool judges_itself = false;           // its training data hold what it is validated on
   bool families = false;                // its model may be one of Hugging Face's families, model.kind and model.from
 
   // Whether the settings fit the task. Throws: invalid_argument, naming the keys.
@@ -55,5 +56,6 @@ TaskType language_model_type();
 TaskType classify_type();
 TaskType tag_type();
 TaskType answer_type();
+TaskType recommend_type();
 
 }  // namespace mh

@@ -88,6 +88,20 @@ class ConfigReach : public SmallRun {
     };
   }
 
+  // A run of recommend; columns of users and items in two further places.
+  Prepare recommending() const {
+    return [path = folder_ / "histories.tsv"](TrainConfig& c) {
+      std::string rows;
+      for (int i = 0; i < 60; ++i) rows += fmt::format("x{}\ty{}\t{}\tu{}\ti{}\n", i % 6, i % 10, -i, i % 7, i % 8);
+      put_text(path, rows);
+      c.task.kind = TaskKind::recommend;
+      c.data.train = path;
+      c.data.valid.clear();
+      c.data.user = "4";
+      c.data.item = "5";
+    };
+  }
+
   std::map<std::string, Reach> task_keys() const;
   std::map<std::string, Reach> model_keys() const;
   std::map<std::string, Reach> text_keys() const;

@@ -91,6 +91,23 @@ std::map<std::string, Reach> ConfigReach::data_keys() const {
               EXPECT_GT(now.start.parameters, before.start.parameters);
             },
         .prepare = labelled()}},
+      {"data.user",
+       {.value = int64_t{2},
+        .expect = [](const Seen& before, const Seen& now) { EXPECT_NE(now.start.data.valid, before.start.data.valid); },
+        .prepare = recommending()}},
+      {"data.item",
+       {.value = int64_t{1},
+        .expect = [](const Seen& before,
+                     const Seen& now) { EXPECT_NE(now.start.data.vocabulary, before.start.data.vocabulary); },
+        .prepare = recommending()}},
+      {"data.time",
+       {.value = std::string(),
+        .expect =
+            [](const Seen& before, const Seen& now) {
+              EXPECT_EQ(now.start.data.tokens, before.start.data.tokens);
+              EXPECT_NE(now.loss(0), before.loss(0));
+            },
+        .prepare = recommending()}},
       {"data.format",
        {.value = std::string("csv"),
         .expect = [](const Seen&,

@@ -116,9 +116,8 @@ class PretrainedTranslation : public TranslationModel {
 TranslationFolder load_pretrained_translation(const std::string& folder, DType compute) {
   const FolderFacts facts = folder_facts(folder);
   if (facts.head != HeadKind::seq2seq_lm)
-    fail(ErrorKind::invalid_argument,
-         "{}: is a {}; expected a model that writes one text from another: {}", printable_path(folder),
-         facts.description(), facts.advice());
+    fail(ErrorKind::invalid_argument, "{}: is a {}; expected a model that writes one text from another: {}",
+         printable_path(folder), facts.description(), facts.advice());
   TranslationFolder out{.ours = false, .tasks = load_text_tasks(folder)};
   out.tokenizer = Tokenizer::load(folder);
   out.model = translation_model(std::make_shared<Pretrained>(Pretrained::load(folder, {.compute = compute})),

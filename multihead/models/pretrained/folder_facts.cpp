@@ -50,11 +50,12 @@ FolderFacts facts_of_ours(const std::string& path) {
          printable_path(path));
   const auto parsed = nlohmann::json::parse(config->second, nullptr, false);
   const std::string kind = parsed.is_object() ? parsed.value("kind", std::string("transformer")) : std::string();
-  constexpr std::array kKinds{"transformer", "language_model", "rnn", "lstm", "gru", "classify", "tag"};
+  constexpr std::array kKinds{"transformer", "language_model", "rnn", "lstm", "gru", "classify", "tag", "recommend"};
   if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end())
     fail(ErrorKind::unsupported, "{}: its kind is {}; expected one of {}", printable_path(path), printable(kind),
          fmt::join(kKinds, ", "));
   const HeadKind head = kind == "language_model" ? HeadKind::causal_lm
+                        : kind == "recommend"    ? HeadKind::causal_lm
                         : kind == "classify"     ? HeadKind::sequence
                         : kind == "tag"          ? HeadKind::token
                                                  : HeadKind::seq2seq_lm;
@@ -81,6 +82,7 @@ FolderFacts folder_facts(const std::string& folder) {
 }
 
 std::string_view FolderFacts::verb() const {
+  if (layout == Layout::ours && kind == "recommend") return "recommend";
   switch (head) {
     case HeadKind::sequence:
     case HeadKind::image: return "classify";

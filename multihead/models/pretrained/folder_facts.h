@@ -12,17 +12,17 @@ struct FolderFacts {
   enum class Layout { ours, hugging_face };  // our model.safetensors with its config inside, or a config.json
 
   Layout layout = Layout::ours;
-  std::string kind{};         // ours: "transformer", "language_model", "rnn", "lstm", "gru", "classify", "tag"; else
-                              // model_type
-  std::string model_class{};  // as config.json names it; empty: none
+  std::string kind{};                 // ours: "transformer", "language_model", "rnn", "lstm", "gru", "classify", "tag",
+                                      // "recommend"; else model_type
+  std::string model_class{};          // as config.json names it; empty: none
   HeadKind head = HeadKind::none;     // what it gives; of ours: seq2seq_lm, causal_lm, sequence or token
   bool sentence_transformer = false;  // modules.json stands beside it
   // What task_specific_params of config.json has parameters for.
   bool names_summaries = false, names_translations = false;
 
   // The program's verb for it: "classify", "tag", "answer", "fill", "embed", "generate", "translate",
-  // "summarise"; empty where it has none. Of text-to-text models by their family, and by the tasks that their config
-  // names.
+  // "summarise", "recommend"; empty where it has none. Of text-to-text models by their family, and by the tasks that
+  // their config names.
   std::string_view verb() const;
   // The end of a refusal: "use `multihead tag`", or that no verb runs the folder.
   std::string advice() const;

@@ -224,8 +224,8 @@ void check_config(const TrainConfig& config) {
         "config: data.hold_out_share is {}, and data.valid names a file; expected one of the two", data.hold_out_share);
   check(recurrent.family().empty() || type.families,
         "config: model.kind is \"{}\", and task.kind \"{}\"; expected \"transformer\"", recurrent.family(), type.name);
-  check(train.patience == 0 || data.validates(), "config: train.patience is {}, and there is no data.valid to judge by",
-        train.patience);
+  check(train.patience == 0 || type.judges_itself || data.validates(),
+        "config: train.patience is {}, and there is no data.valid to judge by", train.patience);
   check(optimizer.schedule != ScheduleKind::paper || optimizer.warmup > 0,
         "config: the paper's schedule needs a warm-up; optimizer.warmup is 0");
 }

@@ -9,7 +9,8 @@ void add_data(std::vector<ConfigKey>& keys) {
   data.text(
       "train", &D::train,
       "The training data: a TSV file of pairs, or the source sentences where train_target is given; of a language "
-      "model, a text; of classify, a table; of answer, JSON as SQuAD has it.");
+      "model, a text; of classify, a table; of answer, JSON as SQuAD has it; of recommend, rows of user, item and "
+      "time.");
   data.text("train_target", &D::train_target,
             "The target sentences, line by line those of train; empty: train is TSV.");
   data.text("valid", &D::valid, "The validation data, as train; empty: no validation.");
@@ -25,6 +26,9 @@ void add_data(std::vector<ConfigKey>& keys) {
   data.column("text", &D::text, "Of classify: the column of the text, by number or by name.");
   data.column("label", &D::label, "Of classify: the column of its label.");
   data.column("pair", &D::pair, "Of classify: the column of a second text; empty: there is none.");
+  data.column("user", &D::user, "Of recommend: the column of the user, by number or by name.");
+  data.column("item", &D::item, "Of recommend: the column of the item.");
+  data.column("time", &D::time, "Of recommend: the column of the time, a number; empty: rows stand in their order.");
   data.choice<TableFormat>("format", &D::format,
                            {{"by_name", TableFormat::by_name},
                             {"tsv", TableFormat::tsv},
@@ -36,7 +40,7 @@ void add_data(std::vector<ConfigKey>& keys) {
   data.integer("max_broken", &D::max_broken, {0},
                "Broken rows of a table that are skipped and reported; one more, and the file is refused.");
   data.integer("examples_per_batch", &D::examples_per_batch, {1, kMillion},
-               "Of classify: texts in a batch; of answer: windows.");
+               "Of classify: texts in a batch; of answer and recommend: windows.");
   data.integer(
       "tokens_per_batch", &D::tokens_per_batch, {1, 10 * kMillion},
       "Most tokens in a batch whose loss counts (of pairs, the target's), ends included; a longer example is a batch of "
@@ -45,8 +49,8 @@ void add_data(std::vector<ConfigKey>& keys) {
                "Examples that are sorted by length together, so that those of a batch are of like length.");
   data.integer(
       "max_length", &D::max_length, {0, kMillion},
-      "Pairs with more tokens on a side, its end included, are skipped; other texts are cut there, those of answer into "
-      "windows; 0: model.max_length.");
+      "Pairs with more tokens on a side, its end included, are skipped; other texts are cut there, those of answer "
+      "and recommend into windows; 0: model.max_length.");
   data.integer("stride", &D::stride, {0, kMillion},
                "Of answer: tokens that neighbouring windows of a text share; at most half a window.");
 }

@@ -120,6 +120,10 @@ const std::vector<Sample>& samples() {
        .flags = {"question", "--threads", "2"},
        .files = files_in("question"),
        .input = "who sings ?\tada sings .\n"},
+      {.command = "recommend",
+       .flags = {"recommender", "-k", "2", "--threads", "2"},
+       .files = {"recommender/model.safetensors", "recommender/tokenizer.json"},
+       .input = "a\tb\n\n"},
       {.command = "search",
        .flags = {"body", "docs.txt", "--query", "the cat", "--threads", "2"},
        .files = {"docs.txt", "body/config.json", "body/model.safetensors", "body/tokenizer.json"},
@@ -156,13 +160,17 @@ namespace {
 void train_labels(TaskKind task, const std::string& data, const std::string& folder) {
   std::string lines;
   for (int n = 0; n < 4; ++n)
-    lines += task == TaskKind::tag ? "Ada B-PER\nsings O\n\n" : n % 2 == 0 ? "good film\tyes\n" : "bad film\tno\n";
+    lines += task == TaskKind::tag         ? "Ada B-PER\nsings O\n\n"
+             : task == TaskKind::recommend ? fmt::format("u{0}\ta\t1\nu{0}\tb\t2\nu{0}\tc\t3\n", n)
+             : n % 2 == 0                  ? "good film\tyes\n"
+                                           : "bad film\tno\n";
   put_text(data, lines);
   TrainConfig c;
   c.task.kind = task;
   c.model = {.vocabulary = 0, .width = 8, .heads = 2, .feed_forward = 8, .encoder_layers = 1, .max_length = 16};
   c.tokenizer = {.kind = TokenizerKind::words, .min_count = 1};
-  c.data.train = c.data.valid = data;
+  c.data.train = data;
+  if (task != TaskKind::recommend) c.data.valid = data;
   c.data.max_length = 16;
   c.train.output = folder;
   c.train.steps = 1;
@@ -197,6 +205,7 @@ void make_inputs(const std::string& folder) {
   put_text(folder + "/pairs.tsv", pairs);
   train_labels(TaskKind::classify, folder + "/texts.tsv", folder + "/classifier");
   train_labels(TaskKind::tag, folder + "/tags.conll", folder + "/tagger");
+  train_labels(TaskKind::recommend, folder + "/histories.tsv", folder + "/recommender");
   put_text(folder + "/run.toml",
            "[model]\nwidth = 8\nheads = 2\nfeed_forward = 8\nencoder_layers = 1\ndecoder_layers = 1\n"
            "[tokenizer]\nvocabulary = 280\n"
