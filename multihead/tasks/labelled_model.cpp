@@ -90,12 +90,8 @@ LabelledModel load_pretrained_model(const std::string& folder, const std::string
   if (a.head.kind != wanted)
     fail(ErrorKind::io, "{}: is a {}; expected a {}: use `multihead {}`", printable_path(folder), name_of(a.head.kind),
          name_of(wanted), folder_facts(folder).verb());
-  std::vector<std::string> labels = a.labels;
-  for (auto n = static_cast<int64_t>(labels.size()); n < a.head.outputs; ++n)
-    labels.push_back(fmt::format("LABEL_{}", n));
-  check(static_cast<int64_t>(labels.size()) == a.head.outputs, "{}: config.json names {} labels, and the model has {}",
-        printable_path(folder), labels.size(), a.head.outputs);
-  return {Tokenizer::load(folder), TextModel(std::move(model)), Labels::in_order(labels)};
+  Labels labels = detail::labels_of_folder(model, folder);
+  return {Tokenizer::load(folder), TextModel(std::move(model)), std::move(labels)};
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "multihead/models/pretrained/pretrained.h"
 #include "multihead/tasks/data/labels.h"
 #include "multihead/tasks/sequence_classifier.h"
+#include "multihead/tasks/start_weights.h"
 #include "multihead/text/tokenizer.h"
 
 namespace mh {
@@ -46,8 +47,5 @@ struct TextModelPlan {
 // `store`. Weights of the folder are copied where name and shape fit; the others, such as a head for other labels, are
 // fresh. A run that is resumed describes its model by its own folder. Throws: as Pretrained::load and fresh.
 TextModel make_text_model(const TextModelPlan& plan, std::shared_ptr<ParamStore> store);
-
-// Whether there is FOLDER/config.json, as folders of Hugging Face's have it.
-bool is_pretrained_folder(const std::string& folder);
 
 }  // namespace mh
