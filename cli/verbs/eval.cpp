@@ -40,7 +40,9 @@ constexpr const char* kEvalEnd =
     "the flags of the search have no meaning then.\n"
     "\n"
     "Of a classifier, FILE is a table as it was trained with, and the result its accuracy, macro F1, Matthews\n"
-    "correlation and loss, one `name value` a line; of a tagger, entity F1, precision, recall, accuracy and loss.";
+    "correlation and loss, one `name value` a line; of a tagger, entity F1, precision, recall, accuracy and loss.\n"
+    "Of a model that reads pictures or recordings, FILE is a folder with one for each label, a table of files and labels,\n"
+    "or an IDX file whose labels --set data.valid_target=FILE names.";
 
 // Sentences between two looks at the progress.
 constexpr size_t kRound = 512;
@@ -111,18 +113,21 @@ int score(const EvalChoice& choice) {
 int run(EvalChoice choice) {
   choice.flags.settle();
   const std::string kind = model_kind_of_folder(choice.model);
-  if (choice.confusion && kind != "classify")
+  const bool pixels = kind == "image_class" || kind == "speech_class";
+  if (choice.confusion && kind != "classify" && !pixels)
     throw CLI::ValidationError("--confusion", "is for classifiers; this model is none");
-  if (!choice.overrides.empty() && kind != "classify" && kind != "tag")
+  const bool labels = kind == "classify" || kind == "tag" || pixels;
+  if (!choice.overrides.empty() && !labels)
     throw CLI::ValidationError("--set", "is for classifiers and taggers; this model is neither");
   if (kind == "language_model") return score(choice);
-  if (kind == "classify" || kind == "tag") {
+  if (labels) {
     const EvalClasses classes{.model = choice.model,
                               .file = choice.file,
                               .overrides = choice.overrides,
                               .compute = choice.flags.compute(),
                               .json = choice.json,
                               .confusion = choice.confusion};
+    if (pixels) return eval_pixels(classes);
     return kind == "tag" ? eval_tags(classes) : eval_classes(classes);
   }
   if (!choice.output.empty())

@@ -9,6 +9,8 @@
 #include "cli/exit_code.h"
 #include "cli/say.h"
 #include "multihead/tasks/classify.h"
+#include "multihead/tasks/pixels/pixel_model.h"
+#include "multihead/tasks/pixels/pixel_task.h"
 #include "multihead/tasks/tag.h"
 #include "multihead/train/config/config.h"
 
@@ -35,19 +37,14 @@ void print_matrix(const ConfusionMatrix& matrix, const Labels& labels) {
   fmt::print("{}\n", out);
 }
 
-}  // namespace
-
-int eval_classes(const EvalClasses& choice) {
-  LabelledModel model = load_classifier(choice.model);
-  const LabelledTexts texts = read_labelled(choice.file, data_of(choice));
-  for (const std::string& sentence : texts.report) mention("multihead eval: {}", sentence);
-  const ClassScores scores = score_classes(model, texts, {.compute = choice.compute});
+// `counted`: what the examples are called in JSON.
+int print_scores(const EvalClasses& choice, const ClassScores& scores, const Labels& labels, const char* counted) {
   if (choice.json) {
-    nlohmann::ordered_json out{{"texts", texts.rows.size()}};
+    nlohmann::ordered_json out{{counted, scores.references.size()}};
     for (const auto& [name, value] : scores.metrics()) out[name] = value;
     if (choice.confusion) {
       const ConfusionMatrix matrix = confusion_matrix(scores.predictions, scores.references, scores.classes);
-      out["labels"] = model.labels.names();
+      out["labels"] = labels.names();
       for (int64_t right = 0; right < matrix.classes; ++right)
         out["confusion"].push_back(std::vector<int64_t>(matrix.counts.begin() + right * matrix.classes,
                                                         matrix.counts.begin() + (right + 1) * matrix.classes));
@@ -56,9 +53,27 @@ int eval_classes(const EvalClasses& choice) {
     return kDone;
   }
   for (const auto& [name, value] : scores.metrics()) fmt::print("{} {:.4f}\n", name, value);
-  if (choice.confusion)
-    print_matrix(confusion_matrix(scores.predictions, scores.references, scores.classes), model.labels);
+  if (choice.confusion) print_matrix(confusion_matrix(scores.predictions, scores.references, scores.classes), labels);
   return kDone;
+}
+
+}  // namespace
+
+int eval_classes(const EvalClasses& choice) {
+  LabelledModel model = load_classifier(choice.model);
+  const LabelledTexts texts = read_labelled(choice.file, data_of(choice));
+  for (const std::string& sentence : texts.report) mention("multihead eval: {}", sentence);
+  return print_scores(choice, score_classes(model, texts, {.compute = choice.compute}), model.labels, "texts");
+}
+
+int eval_pixels(const EvalClasses& choice) {
+  const PixelModel model = PixelModel::load(choice.model, choice.compute);
+  const DataConfig data = data_of(choice);
+  const bool is_folder = std::filesystem::is_directory(choice.file);
+  const PixelExamples examples =
+      read_pixel_examples(choice.file, is_folder ? "" : data.valid_target, data, model.form());
+  for (const std::string& sentence : examples.report) mention("multihead eval: {}", sentence);
+  return print_scores(choice, model.score(examples), model.labels(), "examples");
 }
 
 int eval_tags(const EvalClasses& choice) {
