@@ -7,7 +7,7 @@
 namespace mh::cli {
 
 struct StarterFile {
-  std::string name, text;
+  std::string name, text;  // in the text of config.toml FOLDER stands for the folder it is written to
 };
 
 struct Starter {
@@ -16,7 +16,7 @@ struct Starter {
   std::vector<StarterFile> files{};
 };
 
-// In the order of the help. In texts FOLDER stands for the folder they are written to.
+// In the order of the help.
 const std::vector<Starter>& starters();
 
 Starter translation_starter();
@@ -25,5 +25,7 @@ Starter classify_starter();
 Starter tag_starter();
 Starter answer_starter();
 Starter recommend_starter();
+Starter image_class_starter();
+Starter speech_class_starter();
 
 }  // namespace mh::cli

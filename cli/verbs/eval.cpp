@@ -44,7 +44,9 @@ constexpr const char* kEvalEnd =
     "correlation and loss, one `name value` a line; of a tagger, entity F1, precision, recall, accuracy and loss.\n"
     "Of an answerer, FILE is JSON as SQuAD has it, and the result exact match and F1 in percent, as SQuAD's scripts.\n"
     "Of a recommender, FILE is a table of histories, and the result NDCG and hit rate at 10 of every user's last item, in\n"
-    "percent, its own and those of popularity and of item kNN.";
+    "percent, its own and those of popularity and of item kNN.\n"
+    "Of a model that reads pictures or recordings, FILE is a folder with one for each label, a table of files and labels,\n"
+    "or an IDX file whose labels --set data.valid_target=FILE names.";
 
 // Sentences between two looks at the progress.
 constexpr size_t kRound = 512;
@@ -115,10 +117,11 @@ int score(const EvalChoice& choice) {
 int run(EvalChoice choice) {
   choice.flags.settle();
   const std::string kind = model_kind_of_folder(choice.model);
-  if (choice.confusion && kind != "classify")
+  const bool pixels = kind == "image_class" || kind == "speech_class";
+  if (choice.confusion && kind != "classify" && !pixels)
     throw CLI::ValidationError("--confusion", "is for classifiers; this model is none");
   const bool is_judged_by_right_answers =
-      kind == "classify" || kind == "tag" || kind == "answer" || kind == "recommend";
+      kind == "classify" || kind == "tag" || kind == "answer" || kind == "recommend" || pixels;
   if (!choice.overrides.empty() && !is_judged_by_right_answers)
     throw CLI::ValidationError("--set", "is for classifiers, taggers, answerers and recommenders; this model is none");
   if (kind == "language_model") return score(choice);
@@ -131,6 +134,7 @@ int run(EvalChoice choice) {
                               .confusion = choice.confusion};
     if (kind == "answer") return eval_answers(classes);
     if (kind == "recommend") return eval_histories(classes);
+    if (pixels) return eval_pixels(classes);
     return kind == "tag" ? eval_tags(classes) : eval_classes(classes);
   }
   if (!choice.output.empty()) {

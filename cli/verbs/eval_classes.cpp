@@ -10,6 +10,8 @@
 #include "cli/say.h"
 #include "multihead/tasks/answer.h"
 #include "multihead/tasks/classify.h"
+#include "multihead/tasks/pixels/pixel_model.h"
+#include "multihead/tasks/pixels/pixel_task.h"
 #include "multihead/tasks/recommend.h"
 #include "multihead/tasks/tag.h"
 
@@ -42,6 +44,26 @@ void print_matrix(const ConfusionMatrix& matrix, const Labels& labels) {
   fmt::print("{}\n", out);
 }
 
+// `counted`: what the examples are called in JSON.
+int print_scores(const EvalClasses& choice, const ClassScores& scores, const Labels& labels, const char* counted) {
+  if (choice.json) {
+    nlohmann::ordered_json out{{counted, scores.references.size()}};
+    for (const auto& [name, value] : scores.metrics()) out[name] = value;
+    if (choice.confusion) {
+      const ConfusionMatrix matrix = confusion_matrix(scores.predictions, scores.references, scores.classes);
+      out["labels"] = labels.names();
+      for (int64_t right = 0; right < matrix.classes; ++right)
+        out["confusion"].push_back(std::vector<int64_t>(matrix.counts.begin() + right * matrix.classes,
+                                                        matrix.counts.begin() + (right + 1) * matrix.classes));
+    }
+    fmt::print("{}\n", out.dump(2));
+    return kDone;
+  }
+  for (const auto& [name, value] : scores.metrics()) fmt::print("{} {:.4f}\n", name, value);
+  if (choice.confusion) print_matrix(confusion_matrix(scores.predictions, scores.references, scores.classes), labels);
+  return kDone;
+}
+
 }  // namespace
 
 TrainConfig config_beside(const std::string& folder, const std::vector<std::string>& overrides) {
@@ -56,24 +78,17 @@ int eval_classes(const EvalClasses& choice) {
   LabelledModel model = load_classifier(choice.model);
   const LabelledTexts texts = read_labelled(choice.file, data_of(choice));
   for (const std::string& sentence : texts.report) mention("multihead eval: {}", sentence);
-  const ClassScores scores = score_classes(model, texts, {.compute = choice.compute});
-  if (choice.json) {
-    nlohmann::ordered_json out{{"texts", texts.rows.size()}};
-    for (const auto& [name, value] : scores.metrics()) out[name] = value;
-    if (choice.confusion) {
-      const ConfusionMatrix matrix = confusion_matrix(scores.predictions, scores.references, scores.classes);
-      out["labels"] = model.labels.names();
-      for (int64_t right = 0; right < matrix.classes; ++right)
-        out["confusion"].push_back(std::vector<int64_t>(matrix.counts.begin() + right * matrix.classes,
-                                                        matrix.counts.begin() + (right + 1) * matrix.classes));
-    }
-    fmt::print("{}\n", out.dump(2));
-    return kDone;
-  }
-  for (const auto& [name, value] : scores.metrics()) fmt::print("{} {:.4f}\n", name, value);
-  if (choice.confusion)
-    print_matrix(confusion_matrix(scores.predictions, scores.references, scores.classes), model.labels);
-  return kDone;
+  return print_scores(choice, score_classes(model, texts, {.compute = choice.compute}), model.labels, "texts");
+}
+
+int eval_pixels(const EvalClasses& choice) {
+  const PixelModel model = PixelModel::load(choice.model, choice.compute);
+  const DataConfig data = data_of(choice);
+  const bool is_folder = std::filesystem::is_directory(choice.file);
+  const PixelExamples examples =
+      read_pixel_examples(choice.file, is_folder ? "" : data.valid_target, data, model.form());
+  for (const std::string& sentence : examples.report) mention("multihead eval: {}", sentence);
+  return print_scores(choice, model.score(examples), model.labels(), "examples");
 }
 
 int eval_tags(const EvalClasses& choice) {

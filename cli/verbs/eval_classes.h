@@ -20,6 +20,8 @@ struct EvalClasses {
 // the matrix, tab-separated: a row for each label of the file, a column for each that was said. Throws: as
 // load_classifier, read_config and score_classes.
 int eval_classes(const EvalClasses& choice);
+// The same of a model that reads pictures or recordings; of an IDX file data.valid_target names the labels.
+int eval_pixels(const EvalClasses& choice);
 // The same of a tagger: entity F1, precision, recall, accuracy of words and loss; `confusion` is not read.
 int eval_tags(const EvalClasses& choice);
 // The same of an answerer: exact match and F1, in percent. Throws: as read_squad and Answerer.

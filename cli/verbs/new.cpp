@@ -54,7 +54,11 @@ int run(const NewChoice& choice) {
           printable_path(path));
   }
   make_folder(folder);
-  for (const StarterFile& file : starter.files) write_durably(folder + "/" + file.name, replaced(file.text, folder));
+  for (const StarterFile& file : starter.files) {
+    const std::string path = folder + "/" + file.name;
+    make_folder(std::filesystem::path(path).parent_path().string());
+    write_durably(path, file.name == "config.toml" ? replaced(file.text, folder) : file.text);
+  }
   if (!quiet())
     fmt::print("{}/: config.toml and example data; {}\nto train: multihead train {}/config.toml\n", folder,
                starter.rows, folder);
@@ -65,7 +69,8 @@ int run(const NewChoice& choice) {
 
 const std::vector<Starter>& starters() {
   static const std::vector<Starter> all{translation_starter(), language_model_starter(), classify_starter(),
-                                        tag_starter(),         answer_starter(),         recommend_starter()};
+                                        tag_starter(),         answer_starter(),         recommend_starter(),
+                                        image_class_starter(), speech_class_starter()};
   return all;
 }
 

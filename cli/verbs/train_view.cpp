@@ -60,8 +60,9 @@ std::string train_summary(const TrainConfig& config, const TrainStart& start) {
                             from.from.empty() ? "" : fmt::format(", weights of {}", from.from)));
   const std::string& origin = tokenizer.path.empty() ? from.from : tokenizer.path;
   const TaskFacts& facts = start.data;
-  line("tokenizer", fmt::format("{} tokens, {}", grouped(facts.vocabulary),
-                                origin.empty() ? "learned from the training data" : origin));
+  if (facts.vocabulary > 0)
+    line("tokenizer", fmt::format("{} tokens, {}", grouped(facts.vocabulary),
+                                  origin.empty() ? "learned from the training data" : origin));
   line("training", fmt::format("{} {}, {}: {}", grouped(facts.train), facts.examples, amount_text(facts), data.train));
   line("validation",
        facts.valid == 0
@@ -71,8 +72,9 @@ std::string train_summary(const TrainConfig& config, const TrainStart& start) {
   line("steps",
        fmt::format("{}{}{}", grouped(start.steps), train.steps > 0 ? "" : fmt::format(", {} epochs", train.epochs),
                    start.first_step == 0 ? "" : fmt::format("; {} are done", grouped(start.first_step))));
-  line("writes", fmt::format("{}/: the model, its tokenizer and configuration; checkpoints every {} steps; the log",
-                             train.output, grouped(train.save_every)));
+  line("writes",
+       fmt::format("{}/: the model, {} and configuration; checkpoints every {} steps; the log", train.output,
+                   facts.vocabulary > 0 ? "its tokenizer" : "how to prepare what it reads", grouped(train.save_every)));
   return out;
 }
 

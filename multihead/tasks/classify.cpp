@@ -6,7 +6,7 @@
 #include "multihead/base/error.h"
 #include "multihead/io/durable_file.h"
 #include "multihead/models/model_file.h"
-#include "multihead/tasks/losses.h"
+#include "multihead/tasks/class_loss.h"
 #include "multihead/tasks/settle_tokenizer.h"
 #include "multihead/tasks/task_type.h"
 
@@ -31,16 +31,6 @@ Labels labels_of(const LabelledTexts& texts) {
   return out;
 }
 
-// n / (classes · n of the class): every class counts the same in all, and the mean weight of a text is 1.
-std::vector<float> balanced_weights(const std::vector<int32_t>& classes, int64_t count) {
-  std::vector<int64_t> sizes(static_cast<size_t>(count));
-  for (const int32_t c : classes) ++sizes[static_cast<size_t>(c)];
-  std::vector<float> out;
-  for (const int64_t size : sizes)
-    out.push_back(static_cast<float>(static_cast<double>(classes.size()) / static_cast<double>(count * size)));
-  return out;
-}
-
 std::unique_ptr<TextsOfOneBatch> pack(const EncodedTexts& texts, const std::vector<int32_t>& classes,
                                       std::span<const int64_t> numbers) {
   std::vector<int32_t> ids, types;
@@ -58,26 +48,10 @@ std::unique_ptr<TextsOfOneBatch> pack(const EncodedTexts& texts, const std::vect
   return out;
 }
 
-// (texts, classes): weight · ((1 - smoothing) · onehot + smoothing / classes), over the sum of the weights.
-Tensor weighted_targets(const std::vector<int32_t>& references, const std::vector<float>& weights, float smoothing) {
-  const auto rows = static_cast<int64_t>(references.size()), classes = static_cast<int64_t>(weights.size());
-  const Tensor out = empty({rows, classes});
-  float all = 0;
-  for (const int32_t c : references) all += weights[static_cast<size_t>(c)];
-  for (int64_t n = 0; n < rows; ++n) {
-    const auto right = static_cast<size_t>(references[static_cast<size_t>(n)]);
-    const float weight = weights[right] / all;
-    float* t = out.data<float>() + n * classes;
-    std::fill_n(t, classes, weight * smoothing / static_cast<float>(classes));
-    t[right] += weight * (1 - smoothing);
-  }
-  return out;
-}
-
 ClassScores scores_of(TextModel& model, const EncodedTexts& texts, const std::vector<int32_t>& classes,
                       const ClassScoreOptions& options) {
   model.pack(options.compute);
-  ClassScores out{.references = classes, .classes = model.classes()};
+  ClassScores out{.classes = model.classes()};
   for (int64_t begin = 0; begin < texts.size();) {
     std::vector<int64_t> numbers;
     int64_t filled = 0;
@@ -91,13 +65,8 @@ ClassScores scores_of(TextModel& model, const EncodedTexts& texts, const std::ve
     const auto batch = pack(texts, classes, numbers);
     Pass pass = Pass::inference(options.compute);
     const Tensor logits = model.logits(batch->texts, batch->types, pass);
-    out.loss += cross_entropy(logits, tensor<int32_t>(batch->references, {batch->tokens()})).nll.item({});
-    for (int64_t row = 0; row < logits.size(0); ++row) {
-      const float* z = logits.data<float>() + row * out.classes;
-      out.predictions.push_back(static_cast<int32_t>(std::max_element(z, z + out.classes) - z));
-    }
+    out.add(logits, batch->references);
   }
-  out.loss /= static_cast<double>(std::max<int64_t>(1, texts.size()));
   return out;
 }
 
@@ -143,6 +112,17 @@ Metrics ClassScores::metrics() const {
   }
   out.emplace_back("loss", loss);
   return out;
+}
+
+void ClassScores::add(const Tensor& logits, const std::vector<int32_t>& right) {
+  const auto before = static_cast<double>(references.size()), more = static_cast<double>(right.size());
+  const Tensor targets = tensor<int32_t>(right, {static_cast<int64_t>(right.size())});
+  loss = (loss * before + cross_entropy(logits, targets).nll.item({})) / std::max(1.0, before + more);
+  for (int64_t row = 0; row < logits.size(0); ++row) {
+    const float* z = logits.data<float>() + row * classes;
+    predictions.push_back(static_cast<int32_t>(std::max_element(z, z + classes) - z));
+  }
+  references.insert(references.end(), right.begin(), right.end());
 }
 
 LabelledModel load_classifier(const std::string& folder) { return load_labelled_model(folder, kClassify); }
@@ -218,11 +198,7 @@ void ClassifyTask::make_model(std::shared_ptr<ParamStore> store) {
 CrossEntropy ClassifyTask::loss(const Batch& batch, Pass& pass) const {
   const auto& given = dynamic_cast<const TextsOfOneBatch&>(batch);
   const Tensor logits = model_->logits(given.texts, given.types, pass);
-  CrossEntropy out =
-      cross_entropy(logits, tensor<int32_t>(given.references, {given.tokens()}), {.smoothing = setup_.smoothing});
-  if (!weights_.empty())
-    out.loss = soft_cross_entropy(logits, weighted_targets(given.references, weights_, setup_.smoothing));
-  return out;
+  return class_loss(logits, given.references, setup_.smoothing, weights_);
 }
 
 Verdict ClassifyTask::validate(const ValidateOptions& options) {

@@ -26,12 +26,14 @@ struct TextsOfOneBatch : Batch {
   int64_t tokens() const override { return static_cast<int64_t>(references.size()); }
 };
 
-// What a model says of texts, and whether it is right.
+// What a model says of examples, and whether it is right.
 struct ClassScores {
-  double loss = 0;  // -log p of the label, per text
+  double loss = 0;  // -log p of the label, per example
   std::vector<int32_t> predictions{}, references{};
   int64_t classes = 0;
 
+  // Takes rows of f32 logits (examples, classes) in, and the class of each.
+  void add(const Tensor& logits, const std::vector<int32_t>& right);
   // {"accuracy", "macro_f1", "matthews", "loss"}; macro F1 and Matthews up to 10,000 classes.
   Metrics metrics() const;
 };

@@ -92,14 +92,10 @@ LabelledModel load_pretrained_model(const std::string& folder, const std::string
   if (a.head.kind != wanted)
     fail(ErrorKind::io, "{}: is a {} {}; expected a {}: {}", printable_path(folder), a.family, name_of(a.head.kind),
          name_of(wanted), folder_facts(folder).advice());
-  std::vector<std::string> labels = a.labels;
-  for (auto n = static_cast<int64_t>(labels.size()); n < a.head.outputs; ++n)
-    labels.push_back(fmt::format("LABEL_{}", n));
-  check(static_cast<int64_t>(labels.size()) == a.head.outputs, "{}: config.json names {} labels, and the model has {}",
-        printable_path(folder), labels.size(), a.head.outputs);
+  Labels labels = detail::labels_of_folder(model, folder);
   TextModel text_model(std::move(model));
   const int64_t longest = std::min(text_model.max_length(), tokenizer_limit(folder));
-  return {Tokenizer::load(folder), std::move(text_model), Labels::in_order(labels), longest};
+  return {Tokenizer::load(folder), std::move(text_model), std::move(labels), longest};
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ struct TokenizerConfig {
   Normalisation normalise = Normalisation::none;
 };
 
-enum class TaskKind { translation, language_model, classify, tag, answer, recommend };
+enum class TaskKind { translation, language_model, classify, tag, answer, recommend, image_class, speech_class };
 enum class ClassWeights { none, balanced };
 
 struct TaskConfig {
@@ -34,11 +34,12 @@ struct TaskConfig {
   ClassWeights class_weights = ClassWeights::none;
 };
 
-// Of a model that reads one text as a whole. Below 0: model.dropout.
+// Of a model that reads one text, or one picture, as a whole. Below 0: model.dropout.
 enum class Pooling { mean, first, none };  // none: every row of a text for itself
 struct HeadConfig {
   Pooling pooling = Pooling::mean;
   double embedding_dropout = -1, classifier_dropout = -1;
+  int64_t patch = 4;  // of pictures: pixels a side; of recordings: frames
 };
 
 enum class TableFormat { by_name, tsv, csv, jsonl };
@@ -58,6 +59,13 @@ struct DataConfig {
   int64_t tokens_per_batch = 4096, window = 65536;
   int64_t max_length = 0;  // 0: model.max_length
   int64_t stride = 128;    // of an answerer's windows
+  // Of pictures.
+  int64_t image_size = 0;  // pixels a side; 0: as large as the first one
+  int64_t shift = 0;
+  bool flip = false;
+  double colour_noise = 0;
+  // Of recordings; shift is theirs, too.
+  int64_t frames = 100, time_mask = 0, mel_mask = 0;
 
   bool validates() const { return !valid.empty() || hold_out > 0 || hold_out_share > 0; }
   // How many of so many examples are held out.

@@ -9,13 +9,15 @@
 #include "multihead/io/file_bytes.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/config_json.h"
+#include "multihead/tasks/pixels/sound_form.h"
 #include "multihead/tasks/text_model.h"
 
 namespace mh {
 
 const std::vector<TaskType>& task_types() {
   static const std::vector<TaskType> types{translation_type(), language_model_type(), classify_type(),
-                                           tag_type(),         answer_type(),         recommend_type()};
+                                           tag_type(),         answer_type(),         recommend_type(),
+                                           image_class_type(), speech_class_type()};
   return types;
 }
 
@@ -38,6 +40,7 @@ std::string pretrained_kind(const std::string& path) {
     if (name.ends_with("ForSequenceClassification")) return "classify";
     if (name.ends_with("ForTokenClassification")) return "tag";
     if (name.ends_with("ForQuestionAnswering")) return "answer";
+    if (name.find("ForImageClassification") != std::string::npos) return "image_class";
   }
   return "";
 }
@@ -54,9 +57,13 @@ std::string model_kind(const std::string& path) {
 }
 
 std::string model_kind_of_folder(const std::string& folder) {
-  if (is_pretrained_folder(folder)) return pretrained_kind(folder + "/config.json");
-  const std::string path = folder + "/model.safetensors";
   std::error_code ignored;
+  if (is_pretrained_folder(folder)) {
+    const std::string kind = pretrained_kind(folder + "/config.json");
+    const bool hears = kind == "image_class" && std::filesystem::exists(folder + "/" + kSoundFile, ignored);
+    return hears ? "speech_class" : kind;
+  }
+  const std::string path = folder + "/model.safetensors";
   return std::filesystem::exists(path, ignored) ? model_kind(path) : "";
 }
 

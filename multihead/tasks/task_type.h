@@ -46,8 +46,8 @@ const TaskType& task_type(TaskKind kind);
 // read_safetensors.
 std::string model_kind(const std::string& path);
 
-// The same of FOLDER/model.safetensors; of a folder of Hugging Face's the task of its head, "classify", "tag" or
-// "answer". Empty, too, where there is no such file.
+// The same of FOLDER/model.safetensors; of a folder of Hugging Face's the task of its head, "classify", "tag",
+// "answer", "image_class" or "speech_class". Empty, too, where there is no such file.
 std::string model_kind_of_folder(const std::string& folder);
 
 // The rows of the table, each beside its task.
@@ -57,5 +57,7 @@ TaskType classify_type();
 TaskType tag_type();
 TaskType answer_type();
 TaskType recommend_type();
+TaskType image_class_type();
+TaskType speech_class_type();
 
 }  // namespace mh

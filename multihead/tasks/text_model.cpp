@@ -2,7 +2,6 @@
 #include "multihead/tasks/text_model.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "multihead/base/error.h"
@@ -84,33 +83,6 @@ void name_special_tokens(Architecture& a, const Tokenizer& tokenizer) {
   if (const int32_t end = one_of({"[SEP]", "</s>"}); end >= 0) a.tokens.ends = {end};
 }
 
-// The folder whose config.json describes the model: that of a run that is gone on with, or the one to start from.
-std::string describing_folder(const TaskSetup& setup) {
-  const std::string run = std::filesystem::path(setup.tokenizer_file).parent_path().string();
-  if (!setup.tokenizer_file.empty() && is_pretrained_folder(run)) return run;
-  return is_pretrained_folder(setup.from) ? setup.from : "";
-}
-
-// Copies what fits; a classifier's last map only where its labels are the same ones.
-void copy_weights(const Pretrained& from, const Architecture& to, ParamStore& store, const TaskEvents& events) {
-  const NamedTensors values = from.params().values();
-  const bool same_labels = from.architecture().head.kind == to.head.kind &&
-                           (to.head.kind == HeadKind::question || from.architecture().labels == to.labels);
-  std::vector<std::string> fresh;
-  for (const auto& param : store.all()) {
-    const auto at = values.find(param->name);
-    const bool is_head = param->name.starts_with("head.");
-    if (at == values.end() || !(at->second.shape() == param->value.shape()) || (is_head && !same_labels))
-      fresh.push_back(param->name);
-    else
-      param->value.detach().copy_from(at->second);
-  }
-  store.refresh_copies();
-  if (!fresh.empty() && events.on_message)
-    events.on_message(fmt::format("model.from: {} of {} tensors are fresh, the first is {}", fresh.size(),
-                                  store.all().size(), fresh.front()));
-}
-
 Architecture described(const TextModelPlan& plan, const std::string& folder) {
   const TaskSetup& setup = plan.setup;
   const bool fresh = folder.empty();
@@ -134,13 +106,8 @@ Architecture described(const TextModelPlan& plan, const std::string& folder) {
 
 }  // namespace
 
-bool is_pretrained_folder(const std::string& folder) {
-  std::error_code ignored;
-  return !folder.empty() && std::filesystem::is_regular_file(folder + "/config.json", ignored);
-}
-
 bool is_of_family(const TaskSetup& setup) {
-  return !describing_folder(setup).empty() || !setup.recurrent.family().empty();
+  return !detail::describing_folder(setup).empty() || !setup.recurrent.family().empty();
 }
 
 Tensor TextModel::logits(const TokenBatch& texts, const Tensor& types, Pass& pass) const {
@@ -185,7 +152,7 @@ std::string TextModel::summary() const {
 
 TextModel make_text_model(const TextModelPlan& plan, std::shared_ptr<ParamStore> store) {
   const TaskSetup& setup = plan.setup;
-  const std::string folder = describing_folder(setup);
+  const std::string folder = detail::describing_folder(setup);
   if (!is_of_family(setup)) {
     SequenceClassifierConfig config{.encoder = setup.model,
                                     .head = setup.head,
@@ -199,7 +166,7 @@ TextModel make_text_model(const TextModelPlan& plan, std::shared_ptr<ParamStore>
   Pretrained model = Pretrained::fresh(a, store);
   // A checkpoint brings the weights of a run that is gone on with.
   if (!folder.empty() && folder == setup.from)
-    copy_weights(Pretrained::load(folder, {.trainable = true}), model.architecture(), *store, setup.events);
+    detail::copy_weights(Pretrained::load(folder, {.trainable = true}), model.architecture(), *store, setup.events);
   return TextModel(std::move(model));
 }
 

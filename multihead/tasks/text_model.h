@@ -9,6 +9,7 @@
 #include "multihead/models/pretrained/pretrained.h"
 #include "multihead/tasks/data/labels.h"
 #include "multihead/tasks/sequence_classifier.h"
+#include "multihead/tasks/start_weights.h"
 #include "multihead/text/tokenizer.h"
 
 namespace mh {
@@ -53,8 +54,5 @@ TextModel make_text_model(const TextModelPlan& plan, std::shared_ptr<ParamStore>
 
 // Whether that is a model of one of Hugging Face's families.
 bool is_of_family(const TaskSetup& setup);
-
-// Whether there is FOLDER/config.json, as folders of Hugging Face's have it.
-bool is_pretrained_folder(const std::string& folder);
 
 }  // namespace mh

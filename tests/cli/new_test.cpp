@@ -12,7 +12,8 @@ using NewFolders = Program;
 
 TEST_F(NewFolders, OfEveryTaskTrainAsTheyAre) {
   const TemporaryFolder folder;
-  for (const std::string task : {"translation", "language_model", "classify", "tag", "answer", "recommend"}) {
+  for (const std::string task :
+       {"translation", "language_model", "classify", "tag", "answer", "recommend", "image_class", "speech_class"}) {
     const std::string mine = folder / task;
     const Ran made = run("new " + task + " " + in_quotes(mine) + "/");
     ASSERT_EQ(made.code, 0) << task;

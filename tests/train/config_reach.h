@@ -69,6 +69,11 @@ class ConfigReach : public SmallRun {
     return std::sqrt(sum);
   }
 
+  // A run of image_class with six pictures of 8 x 8 pixels.
+  void pictured(TrainConfig& c) const;
+  // Of speech_class with six recordings.
+  void spoken(TrainConfig& c) const;
+
   // A run of classify.
   Prepare labelled(const std::string& file = "labelled.tsv") const {
     return [path = folder_ / file](TrainConfig& c) {

@@ -1,7 +1,23 @@
 // What the keys of data, optimiser and run change.
 #include "tests/train/config_reach.h"
 
+#include "tests/tasks/pixels/pictures.h"
+#include "tests/tasks/pixels/tones.h"
+
 namespace mh {
+
+void ConfigReach::pictured(TrainConfig& c) const {
+  write_pictures(folder_ / "pictures", 3);
+  c.task.kind = TaskKind::image_class;
+  c.data.train = c.data.valid = folder_ / "pictures";
+}
+
+void ConfigReach::spoken(TrainConfig& c) const {
+  write_tones(folder_ / "tones", 3);
+  c.task.kind = TaskKind::speech_class;
+  c.data.frames = 20;
+  c.data.train = c.data.valid = folder_ / "tones";
+}
 
 std::map<std::string, Reach> ConfigReach::data_keys() const {
   const auto three_columns = [this](TrainConfig& c) { c.data.train = c.data.valid = folder_ / "three.tsv"; };
@@ -161,6 +177,23 @@ std::map<std::string, Reach> ConfigReach::data_keys() const {
        {.value = int64_t{0},
         .expect = [](const Seen& before, const Seen& now) { EXPECT_LT(now.start.data.train, before.start.data.train); },
         .prepare = asked()}},
+      {"data.image_size",
+       {.value = int64_t{4},
+        .expect = more_parameters(-3 * 16),  // 1 patch of 4 x 4, not 4
+        .prepare = [this](TrainConfig& c) { pictured(c); }}},
+      {"data.shift",
+       {.value = int64_t{2}, .expect = another_function, .prepare = [this](TrainConfig& c) { pictured(c); }}},
+      {"data.flip", {.value = true, .expect = another_function, .prepare = [this](TrainConfig& c) { pictured(c); }}},
+      {"data.colour_noise",
+       {.value = 0.5, .expect = another_function, .prepare = [this](TrainConfig& c) { pictured(c); }}},
+      {"data.frames",
+       {.value = int64_t{40},
+        .expect = more_parameters(5 * 16),  // 10 patches of 4 frames, not 5
+        .prepare = [this](TrainConfig& c) { spoken(c); }}},
+      {"data.time_mask",
+       {.value = int64_t{10}, .expect = another_function, .prepare = [this](TrainConfig& c) { spoken(c); }}},
+      {"data.mel_mask",
+       {.value = int64_t{20}, .expect = another_function, .prepare = [this](TrainConfig& c) { spoken(c); }}},
   };
 }
 

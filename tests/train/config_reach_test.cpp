@@ -59,6 +59,11 @@ std::map<std::string, Reach> ConfigReach::model_keys() const {
       {"model.pooling", {.value = std::string("first"), .expect = another_function, .prepare = labelled()}},
       {"model.embedding_dropout", {.value = 0.7, .expect = another_function, .prepare = labelled()}},
       {"model.classifier_dropout", {.value = 0.7, .expect = another_function, .prepare = labelled()}},
+      {"model.patch",
+       {.value = int64_t{2},
+        // 12 rows of positions more, and 3 · (16 - 4) numbers fewer that the patches' matrix reads
+        .expect = more_parameters(12 * 16 - 3 * (16 - 4) * 16),
+        .prepare = [this](TrainConfig& c) { pictured(c); }}},
       {"model.from",
        {.value = first.train.output,
         .expect = [](const Seen& before, const Seen& now) { EXPECT_LT(now.loss(0), before.loss(0)); }}},

@@ -6,6 +6,20 @@ namespace mh::detail {
 
 namespace {
 
+// Of an image or a patch: one number where it is square, else [height, width].
+void sides(ConfigFields& fields, std::string_view key, int64_t& height, int64_t& width) {
+  if (fields.is_reading() ? fields.is_list(key) : height != width) {
+    std::vector<int64_t> both{height, width};
+    fields.numbers(key, both);
+    if (both.size() != 2 || both[0] < 1 || both[1] < 1) fields.refuse(key, "a size, or [height, width]");
+    height = both[0];
+    width = both[1];
+  } else {
+    fields.size(key, height);
+    width = height;
+  }
+}
+
 void vision_keys(ConfigFields& fields, Architecture& a, int64_t extra) {
   if (fields.is_reading()) {
     a.patches = PatchEmbeddingOptions{.extra = extra};
@@ -31,8 +45,8 @@ void vision_keys(ConfigFields& fields, Architecture& a, int64_t extra) {
   fields.number("hidden_dropout_prob", b.dropout);
   fields.number("attention_probs_dropout_prob", *b.attention_dropout);
   fields.number("layer_norm_eps", b.normalisation.eps);
-  fields.size("image_size", p.height);
-  fields.size("patch_size", p.patch_height);
+  sides(fields, "image_size", p.height, p.width);
+  sides(fields, "patch_size", p.patch_height, p.patch_width);
   fields.size("num_channels", p.channels);
   bool biased = b.attention_biases->query;
   fields.flag("qkv_bias", biased);
@@ -40,8 +54,6 @@ void vision_keys(ConfigFields& fields, Architecture& a, int64_t extra) {
   fields.size("pooler_output_size", a.pooler.width);
   fields.activation("pooler_act", a.pooler.activation);
   b.attention_biases = AttentionBiases{biased, biased, biased, true};
-  p.width = p.height;
-  p.patch_width = p.patch_height;
   p.output = b.width;
   p.dropout = b.dropout;
 }

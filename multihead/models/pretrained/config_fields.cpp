@@ -90,6 +90,11 @@ bool ConfigFields::is_text(std::string_view key) const {
   return value && value->is_string();
 }
 
+bool ConfigFields::is_list(std::string_view key) const {
+  const auto value = found(document_->read, key);
+  return value && value->is_array();
+}
+
 void ConfigFields::refuse(std::string_view key, const std::string& expected) const {
   const auto value = found(document_->read, key);
   fail(ErrorKind::io, "{}: {}{} is {}; expected {}", printable_path(document_->name), document_->path, key,

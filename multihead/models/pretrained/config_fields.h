@@ -27,6 +27,7 @@ class ConfigFields {
   // Whether the file has the key with another value than null. False while writing.
   bool has(std::string_view key) const;
   bool is_text(std::string_view key) const;
+  bool is_list(std::string_view key) const;
 
   // Sizes are whole numbers from 1 (count: from 0) to 2^31 - 1. Throws: io, naming file and key, for another value.
   void size(std::string_view key, int64_t& place);

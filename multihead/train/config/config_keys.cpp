@@ -24,11 +24,11 @@ void add_task(std::vector<ConfigKey>& keys) {
   task.integer("samples", &T::samples, {0, 100}, "Texts that a language model writes at each validation.");
   task.text(
       "metric", &T::metric,
-      "The metric that tells the better model: of classify \"accuracy\", \"macro_f1\", \"matthews\" or \"loss\"; empty: "
+      "The metric that tells the better model: of a classifier \"accuracy\", \"macro_f1\", \"matthews\" or \"loss\"; empty: "
       "the task's own, accuracy or the loss.");
   task.choice<ClassWeights>(
       "class_weights", &T::class_weights, {{"none", ClassWeights::none}, {"balanced", ClassWeights::balanced}},
-      "Of classify: how much a text counts in the loss: all the same, or so that every class counts the "
+      "Of a classifier: how much an example counts in the loss: all the same, or so that every class counts the "
       "same in all.");
 }
 
@@ -47,7 +47,8 @@ void add_model(std::vector<ConfigKey>& keys) {
        {"modernbert", ModelKind::modernbert}},
       "The architecture: the Transformer, for which task.kind says with which stacks; of translation also "
       "a recurrent encoder and decoder, which read width, hidden, attention, layers, dropout, tied and "
-      "max_length; of classify, tag and answer one of Hugging Face's families, and transformers loads the folder.");
+      "max_length; of classify, tag and answer one of Hugging Face's families, and transformers loads the folder. Of "
+      "image_class and speech_class it is always a ViT.");
   recurrent.choice<PairAttention>("attention", &R::attention,
                                   {{"none", PairAttention::none},
                                    {"additive", PairAttention::additive},
@@ -61,7 +62,7 @@ void add_model(std::vector<ConfigKey>& keys) {
       .text(
           "from", &StartConfig::from,
           "The folder of a model, or its file, whose weights training starts from; empty: fresh weights. Of classify, "
-          "tag and answer also any encoder of Hugging Face's.");
+          "tag and answer also any encoder of Hugging Face's, of image_class and speech_class a ViT or DeiT.");
   Section<M> model(keys, "model", &TrainConfig::model);
   model.integer("vocabulary", &M::vocabulary, {0, 10 * kMillion},
                 "Tokens the model knows; 0: as many as the tokenizer has.");
@@ -103,6 +104,9 @@ void add_head(std::vector<ConfigKey>& keys) {
               "Of classify: share of the embeddings dropped in training; -1: dropout.");
   head.number("classifier_dropout", &H::classifier_dropout, kShareOrNone,
               "Of classify: share of the text's row dropped in training before the last map; -1: dropout.");
+  head.integer("patch", &H::patch, {1, 4096},
+               "Of image_class: pixels a side of the squares a picture is cut into; of speech_class: frames of "
+               "a token.");
 }
 
 void add_tokenizer(std::vector<ConfigKey>& keys) {

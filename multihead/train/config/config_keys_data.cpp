@@ -10,9 +10,12 @@ void add_data(std::vector<ConfigKey>& keys) {
       "train", &D::train,
       "The training data: a TSV file of pairs, or the source sentences where train_target is given; of a language "
       "model, a text; of classify, a table; of answer, JSON as SQuAD has it; of recommend, rows of user, item and "
-      "time.");
-  data.text("train_target", &D::train_target,
-            "The target sentences, line by line those of train; empty: train is TSV.");
+      "time; of image_class and speech_class a folder with one for each label, or a table of files and labels, and of "
+      "image_class also pictures in an IDX file.");
+  data.text(
+      "train_target", &D::train_target,
+      "The target sentences, line by line those of train; empty: train is TSV. Of image_class the labels of an IDX "
+      "file.");
   data.text("valid", &D::valid, "The validation data, as train; empty: no validation.");
   data.text("valid_target", &D::valid_target, "The target sentences of valid, as train_target.");
   data.integer(
@@ -23,8 +26,10 @@ void add_data(std::vector<ConfigKey>& keys) {
               "The same as a share of the examples, where hold_out is 0.");
   data.integer("source_column", &D::source_column, {1, 1000}, "Column of the source sentence in a TSV file.");
   data.integer("target_column", &D::target_column, {1, 1000}, "Column of the target sentence in a TSV file.");
-  data.column("text", &D::text, "Of classify: the column of the text, by number or by name.");
-  data.column("label", &D::label, "Of classify: the column of its label.");
+  data.column(
+      "text", &D::text,
+      "Of classify: the column of the text, by number or by name; of image_class and speech_class: of the file.");
+  data.column("label", &D::label, "Of a classifier: the column of its label.");
   data.column("pair", &D::pair, "Of classify: the column of a second text; empty: there is none.");
   data.column("user", &D::user, "Of recommend: the column of the user, by number or by name.");
   data.column("item", &D::item, "Of recommend: the column of the item.");
@@ -40,7 +45,7 @@ void add_data(std::vector<ConfigKey>& keys) {
   data.integer("max_broken", &D::max_broken, {0},
                "Broken rows of a table that are skipped and reported; one more, and the file is refused.");
   data.integer("examples_per_batch", &D::examples_per_batch, {1, kMillion},
-               "Of classify: texts in a batch; of answer and recommend: windows.");
+               "Of a classifier: examples in a batch; of answer and recommend: windows.");
   data.integer(
       "tokens_per_batch", &D::tokens_per_batch, {1, 10 * kMillion},
       "Most tokens in a batch whose loss counts (of pairs, the target's), ends included; a longer example is a batch of "
@@ -53,6 +58,24 @@ void add_data(std::vector<ConfigKey>& keys) {
       "and recommend into windows; 0: model.max_length.");
   data.integer("stride", &D::stride, {0, kMillion},
                "Of answer: tokens that neighbouring windows of a text share; at most half a window.");
+  data.integer("image_size", &D::image_size, {0, 4096},
+               "Of image_class: pixels a side to which pictures are brought; 0: the size of the first one.");
+  data.integer(
+      "shift", &D::shift, {0, 4096},
+      "Pixels by which a picture, or frames by which a recording is moved at most while it is learned, each way.");
+  data.flag("flip", &D::flip,
+            "Of image_class: whether half of the pictures are learned with left and right exchanged.");
+  data.number(
+      "colour_noise", &D::colour_noise, {},
+      "Of image_class: share by which contrast and each channel's brightness are changed at most while a picture "
+      "is learned.");
+  data.integer(
+      "frames", &D::frames, {1, 65536},
+      "Of speech_class: frames, 10 ms each, that a recording is cut or filled up to; a multiple of model.patch.");
+  data.integer("time_mask", &D::time_mask, {0, 65536},
+               "Of speech_class: most frames in a row that are hidden while a recording is learned.");
+  data.integer("mel_mask", &D::mel_mask, {0, 40},
+               "Of speech_class: most bands of frequencies in a row that are hidden while a recording is learned.");
 }
 
 }  // namespace mh::detail
