@@ -69,6 +69,8 @@ struct Recording {
 // One forward pass of the model, in its own type. Throws: as Translator::reread; invalid_argument for an empty text, or
 // one that is longer than the model reads.
 Recording record(const Translator& translator, const std::string& source, const Hypothesis& written);
+// The same of a sentence as it was read, with its languages and its prefix.
+Recording record(const Translator& translator, const TranslatedSentence& sentence);
 Recording record(const DecoderOnly& model, const Tokenizer& tokenizer, const std::string& text);
 
 }  // namespace mh

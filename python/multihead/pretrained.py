@@ -75,7 +75,7 @@ class Pretrained(Model):
         A text classifier gives Classification, a tagger Tagging, a model that writes text what generate() gives. A pair of
         texts is a tuple, or a str with a tab. Others are run by forward().
         """
-        if self._does("generate", "translate"):
+        if self._does("generate", "translate", "summarise"):
             return self.generate(texts, **options)
         if options:
             raise TypeError(f"model: there is no option {next(iter(options))}; a {self._said['description']} has none")
