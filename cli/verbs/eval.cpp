@@ -66,6 +66,9 @@ struct Result {
 
 Result translate_all(const EvalChoice& choice, const std::vector<std::string>& sources) {
   const Translator translator = Translator::load(choice.model, choice.flags.compute());
+  GenerationConfig how = translator.defaults().how;
+  how.sample = false;
+  how.search = choice.flags.over(how.search);
   Progress progress("sentences", choice.json);
   Result result;
   const auto begin = std::chrono::steady_clock::now();
@@ -74,7 +77,7 @@ Result translate_all(const EvalChoice& choice, const std::vector<std::string>& s
     const size_t last = std::min(sources.size(), first + kRound);
     const std::vector<std::string> some(sources.begin() + static_cast<std::ptrdiff_t>(first),
                                         sources.begin() + static_cast<std::ptrdiff_t>(last));
-    for (const Translation& translation : translator.translate(some, choice.flags.search)) {
+    for (const Translation& translation : translator.write(some, how, {.prefix = translator.defaults().prefix})) {
       result.texts.push_back(translation.text());
       result.tokens += static_cast<int64_t>(translation.candidates.front().token_scores.size());
       result.cut += translation.cut;

@@ -18,7 +18,7 @@ void write_page(const std::string& path, const Translator& translator, const std
                 const Candidate& candidate, const PageOptions& options) {
   check(!candidate.sentences.empty(), "show: the text is empty; expected a sentence");
   const TranslatedSentence& sentence = candidate.sentences.front();
-  const Recording recording = record(translator, sentence.source, sentence);
+  const Recording recording = record(translator, sentence);
   const std::string title = fmt::format("{} → {}", sentence.source, sentence.text);
   write_durably(path, page_html(page_of(recording, title, model), options));
 }

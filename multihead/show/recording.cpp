@@ -80,15 +80,30 @@ Tensor Recording::rollout(AttentionKind kind) const {
   return out;
 }
 
-Recording record(const Translator& translator, const std::string& source, const Hypothesis& written) {
-  AttentionRecorder recorder;
-  const SentenceTokens tokens = translator.reread(source, written, recorder);
+namespace {
+
+Recording recorded(AttentionRecorder recorder, const SentenceTokens& tokens) {
   RecordedText read{"read", {"<s>"}, {-1}};
   read.tokens.insert(read.tokens.end(), tokens.target.begin(), tokens.target.end() - 1);
   read.words.insert(read.words.end(), tokens.target_words.begin(), tokens.target_words.end() - 1);
   return {.layers = std::move(recorder.layers),
           .texts = {RecordedText{"source", tokens.source, tokens.source_words}, std::move(read),
                     RecordedText{"written", tokens.target, tokens.target_words}}};
+}
+
+}  // namespace
+
+Recording record(const Translator& translator, const std::string& source, const Hypothesis& written) {
+  AttentionRecorder recorder;
+  const SentenceTokens tokens = translator.reread(source, written, recorder);
+  return recorded(std::move(recorder), tokens);
+}
+
+Recording record(const Translator& translator, const TranslatedSentence& sentence) {
+  if (sentence.source_ids.empty()) return record(translator, sentence.source, sentence);
+  AttentionRecorder recorder;
+  const SentenceTokens tokens = translator.reread(sentence.source_ids, sentence, recorder);
+  return recorded(std::move(recorder), tokens);
 }
 
 Recording record(const DecoderOnly& model, const Tokenizer& tokenizer, const std::string& text) {

@@ -79,6 +79,8 @@ struct Recording {
 // One forward pass of the model, in its own type; of a text that is longer than a language model reads, the beginning.
 // Throws: as Translator::reread; invalid_argument for an empty text.
 Recording record(const Translator& translator, const std::string& source, const Hypothesis& written);
+// The same of a sentence as it was read, with its languages and its prefix.
+Recording record(const Translator& translator, const TranslatedSentence& sentence);
 Recording record(const DecoderOnly& model, const Tokenizer& tokenizer, const std::string& text);
 
 }  // namespace mh

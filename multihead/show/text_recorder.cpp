@@ -14,7 +14,7 @@
 #include "multihead/models/pretrained/folder_facts.h"
 #include "multihead/show/record_pretrained.h"
 #include "multihead/tasks/data/labelled_text.h"
-#include "multihead/tasks/labelled_model.h"
+#include "multihead/tasks/models/labelled_model.h"
 #include "multihead/tasks/tag.h"
 #include "multihead/tasks/verbs/sentence_modules.h"
 #include "multihead/text/learn_words.h"

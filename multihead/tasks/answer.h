@@ -11,9 +11,9 @@
 #include "multihead/metrics/answers.h"
 #include "multihead/tasks/data/batches.h"
 #include "multihead/tasks/data/question_windows.h"
+#include "multihead/tasks/models/text_model.h"
 #include "multihead/tasks/readers/squad_file.h"
 #include "multihead/tasks/task.h"
-#include "multihead/tasks/text_model.h"
 #include "multihead/tasks/verbs/answerer.h"
 
 namespace mh {

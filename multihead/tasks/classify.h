@@ -10,7 +10,7 @@
 #include "multihead/metrics/classification.h"
 #include "multihead/tasks/data/batches.h"
 #include "multihead/tasks/data/labelled_text.h"
-#include "multihead/tasks/labelled_model.h"
+#include "multihead/tasks/models/labelled_model.h"
 #include "multihead/tasks/task.h"
 
 namespace mh {

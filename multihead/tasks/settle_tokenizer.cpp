@@ -2,7 +2,7 @@
 #include "multihead/tasks/settle_tokenizer.h"
 
 #include "multihead/base/error.h"
-#include "multihead/tasks/text_model.h"
+#include "multihead/tasks/models/text_model.h"
 #include "multihead/text/learn_words.h"
 
 namespace mh::detail {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "multihead/tasks/data/batches.h"
-#include "multihead/tasks/labelled_model.h"
+#include "multihead/tasks/models/labelled_model.h"
 #include "multihead/tasks/readers/conll_file.h"
 #include "multihead/tasks/task.h"
 

@@ -9,8 +9,8 @@
 #include "multihead/io/file_bytes.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/config_json.h"
+#include "multihead/tasks/models/text_model.h"
 #include "multihead/tasks/pixels/sound_form.h"
-#include "multihead/tasks/text_model.h"
 
 namespace mh {
 

@@ -51,7 +51,7 @@ class TextModel(Model):
         program's verb: of an embedder prompt and prompt_name, of a masked language model k, of a question answerer window,
         stride, longest and no_answer.
         """
-        if self._verb in ("generate", "translate"):
+        if self._verb in ("generate", "translate", "summarise"):
             return self.generate(texts, **options)
         given, one = _many(texts)
         out = self._calls()[self._verb](given, self._settled(options))

@@ -9,7 +9,7 @@
 #include "multihead/io/safetensors.h"
 #include "multihead/models/config_json.h"
 #include "multihead/show/record_pretrained.h"
-#include "multihead/tasks/labelled_model.h"
+#include "multihead/tasks/models/labelled_model.h"
 #include "multihead/text/learn_words.h"
 #include "tests/generate/tiny_language_model.h"
 #include "tests/generate/tiny_translator.h"

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <map>
 
-#include "multihead/tasks/labelled_model.h"
+#include "multihead/tasks/models/labelled_model.h"
 #include "multihead/tasks/task_type.h"
 #include "tests/harness/refusal.h"
 #include "tests/models/encoder_folder.h"

@@ -14,9 +14,9 @@
 #include "multihead/models/pretrained/folder_facts.h"
 #include "multihead/ops/rows/activation.h"
 #include "multihead/ops/rows/softmax.h"
+#include "multihead/tasks/models/start_weights.h"
 #include "multihead/tasks/pixels/image_form.h"
 #include "multihead/tasks/pixels/sound_form.h"
-#include "multihead/tasks/start_weights.h"
 
 namespace mh {
 

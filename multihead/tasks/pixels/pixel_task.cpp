@@ -7,11 +7,11 @@
 #include "multihead/base/printable.h"
 #include "multihead/io/images/image_file.h"
 #include "multihead/tasks/class_loss.h"
+#include "multihead/tasks/models/start_weights.h"
 #include "multihead/tasks/pixels/image_form.h"
 #include "multihead/tasks/pixels/pixel_model.h"
 #include "multihead/tasks/pixels/sound_form.h"
 #include "multihead/tasks/readers/labelled_files.h"
-#include "multihead/tasks/start_weights.h"
 #include "multihead/tasks/task_type.h"
 
 namespace mh {

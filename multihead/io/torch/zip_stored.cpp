@@ -1,5 +1,5 @@
 // The directory at a zip archive's end, and the entries it names.
-#include "multihead/io/zip_stored.h"
+#include "multihead/io/torch/zip_stored.h"
 
 #include <zlib.h>
 

@@ -1,5 +1,5 @@
 // From token ids to scores of classes.
-#include "multihead/tasks/sequence_classifier.h"
+#include "multihead/tasks/models/sequence_classifier.h"
 
 #include <cmath>
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "multihead/tasks/data/labels.h"
+#include "multihead/tasks/models/text_model.h"
 #include "multihead/tasks/task_type.h"
-#include "multihead/tasks/text_model.h"
 
 namespace mh {
 

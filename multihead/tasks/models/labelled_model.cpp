@@ -1,5 +1,5 @@
 // Between a model with labels and its folder.
-#include "multihead/tasks/labelled_model.h"
+#include "multihead/tasks/models/labelled_model.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // A stack, a memo and some thirty operations.
-#include "multihead/io/pickle_machine.h"
+#include "multihead/io/torch/pickle_machine.h"
 
 #include <algorithm>
 #include <unordered_map>

@@ -1,5 +1,5 @@
 // From a folder's weights to those of a run.
-#include "multihead/tasks/start_weights.h"
+#include "multihead/tasks/models/start_weights.h"
 
 #include <filesystem>
 

@@ -1,5 +1,5 @@
 // Building text models from a configuration or a folder, and running them.
-#include "multihead/tasks/text_model.h"
+#include "multihead/tasks/models/text_model.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -8,8 +8,8 @@
 
 #include "multihead/models/pretrained/pretrained.h"
 #include "multihead/tasks/data/labels.h"
-#include "multihead/tasks/sequence_classifier.h"
-#include "multihead/tasks/start_weights.h"
+#include "multihead/tasks/models/sequence_classifier.h"
+#include "multihead/tasks/models/start_weights.h"
 #include "multihead/text/tokenizer.h"
 
 namespace mh {
