@@ -17,6 +17,7 @@ struct FolderFacts {
   std::string model_class{};  // as config.json names it; empty: none
   HeadKind head = HeadKind::none;     // what it gives; of ours: seq2seq_lm, causal_lm, sequence or token
   bool sentence_transformer = false;  // modules.json stands beside it
+  bool guessed = false;               // config.json has no model_type: the names of the tensors told it
 
   // The program's verb for it: "classify", "tag", "answer", "fill", "embed", "generate", "translate".
   std::string_view verb() const;
@@ -24,8 +25,8 @@ struct FolderFacts {
   std::string description() const;
 };
 
-// Throws: io where the folder is not there, holds neither, or a file breaks its format; unsupported for a family, a
-// class or a kind that is not known.
-FolderFacts folder_facts(const std::string& folder);
+// `as`: the family where config.json has no model_type. Throws: io where the folder is not there, holds neither, or a
+// file breaks its format; unsupported for a family, a class or a kind that is not known.
+FolderFacts folder_facts(const std::string& folder, const std::string& as = {});
 
 }  // namespace mh
