@@ -33,6 +33,13 @@ constexpr std::pair<std::string_view, std::string_view> kOnlyIn[] = {
     {"text_model.embeddings.token_embedding.weight", "clip"},
 };
 
+// BERT's body alone is named as those of RoBERTa, which has one type of token, and ELECTRA, which has no pooler.
+bool is_bare_bert(const NamedTensors& file) {
+  const auto types = file.find("embeddings.token_type_embeddings.weight");
+  return file.count("encoder.layer.0.attention.self.query.weight") != 0 && file.count("pooler.dense.weight") != 0 &&
+         types != file.end() && types->second.rank() == 2 && types->second.size(0) == 2;
+}
+
 constexpr const char* kFolderConfig = "config.json";
 
 void require_config(const std::string& folder) {
@@ -54,7 +61,8 @@ std::string guessed_family(const NamedTensors& file) {
     if (!found.empty()) return {};
     found = type;
   }
-  return std::string(found);
+  if (!found.empty()) return std::string(found);
+  return is_bare_bert(file) ? "bert" : "";
 }
 
 FolderParts read_folder(const std::string& folder, const std::string& as, const SafetensorsOptions& options) {
