@@ -9,11 +9,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "multihead/base/printable.h"
 #include "multihead/io/durable_file.h"
 #include "multihead/io/file_bytes.h"
+#include "multihead/io/safetensors.h"
 #include "multihead/io/torch_file.h"
 #include "multihead/models/pretrained/folder_facts.h"
 #include "multihead/models/pretrained/read_folder.h"

@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "multihead/io/safetensors.h"
 #include "multihead/io/torch_file.h"
 #include "multihead/models/pretrained/folder_facts.h"
 #include "multihead/models/pretrained/pretrained.h"
@@ -20,7 +22,7 @@ namespace {
 
 const std::string kState = MH_TEST_DATA "/io/golden/state.";
 
-bool same_bits(const Tensor& a, const Tensor& b) {
+bool equal_bits(const Tensor& a, const Tensor& b) {
   const Tensor x = a.contiguous(), y = b.contiguous();
   return a.dtype() == b.dtype() && a.shape() == b.shape() &&
          std::memcmp(x.view().data, y.view().data, static_cast<size_t>(x.count() * size_of(x.dtype()))) == 0;
@@ -62,7 +64,7 @@ TEST_F(ConvertFolder, BothFormsOfAPickleKeepEveryBitAndEveryOtherFile) {
                        now = read_safetensors(new_ + "/model.safetensors").tensors;
     EXPECT_EQ(made.tensors, 14);
     ASSERT_EQ(now.size(), was.size());
-    for (const auto& [name, tensor] : was) EXPECT_TRUE(same_bits(tensor, now.at(name))) << name;
+    for (const auto& [name, tensor] : was) EXPECT_TRUE(equal_bits(tensor, now.at(name))) << name;
     EXPECT_EQ(text_of(new_ + "/config.json"), text_of(old_ + "/config.json"));
     EXPECT_EQ(text_of(new_ + "/notes.md"), "as it was");
     EXPECT_EQ(text_of(new_ + "/1_Pooling/config.json"), "{}");
@@ -105,7 +107,7 @@ TEST_F(ConvertFolder, AnotherTypeRoundsOnceAndIsSaidInTheConfig) {
   EXPECT_EQ(made.verb, "fill");
   const NamedTensors was = read_safetensors(old_ + "/model.safetensors").tensors;
   for (const auto& [name, tensor] : read_safetensors(new_ + "/model.safetensors").tensors)
-    EXPECT_TRUE(same_bits(tensor, is_float(tensor.dtype()) ? was.at(name).to(DType::bf16) : was.at(name))) << name;
+    EXPECT_TRUE(equal_bits(tensor, is_float(tensor.dtype()) ? was.at(name).to(DType::bf16) : was.at(name))) << name;
   EXPECT_EQ(nlohmann::json::parse(text_of(new_ + "/config.json")).value("dtype", ""), "bfloat16");
   Pretrained::load(new_);
 }
