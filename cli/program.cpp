@@ -72,6 +72,7 @@ void make_program(CLI::App& app, int& code) {
   add_eval(app, code);
   add_tokenizer(app, code);
   add_inspect(app, code);
+  add_convert(app, code);
   add_average(app, code);
   add_completion(app, code);
   add_reference(app, code);

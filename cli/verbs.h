@@ -31,6 +31,7 @@ void add_new(CLI::App& app, int& code);
 void add_train(CLI::App& app, int& code);
 void add_tokenizer(CLI::App& app, int& code);
 void add_inspect(CLI::App& app, int& code);
+void add_convert(CLI::App& app, int& code);
 void add_average(CLI::App& app, int& code);
 void add_completion(CLI::App& app, int& code);
 void add_reference(CLI::App& app, int& code);  // hidden: the pages made from the program itself

@@ -62,6 +62,8 @@
 #include "multihead/models/decoder_only.h"
 #include "multihead/models/model_file.h"
 #include "multihead/models/pretrained/pretrained.h"
+#include "multihead/models/convert/convert_folder.h"
+#include "multihead/models/convert/to_huggingface.h"
 #include "multihead/generate/options.h"
 #include "multihead/generate/generator.h"
 #include "multihead/generate/models/model_generators.h"

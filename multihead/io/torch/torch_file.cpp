@@ -162,8 +162,8 @@ class State {
       return out;
     }
     fail(ErrorKind::unsupported,
-         "{}: holds elements of torch.{}; expected floats, signed whole numbers of 1, 4 or 8 bytes, bytes or bools",
-         printable_path(file_), type);
+         "{}: holds elements of {}; expected floats, signed whole numbers of 1, 4 or 8 bytes, bytes or bools",
+         printable_path(file_), printable("torch." + std::string(type)));
   }
 
   std::vector<int64_t> numbers(uint32_t number, const std::string& name) const {

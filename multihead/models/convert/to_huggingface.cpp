@@ -9,6 +9,7 @@
 #include "multihead/io/durable_file.h"
 #include "multihead/models/model_file.h"
 #include "multihead/models/pretrained/families.h"
+#include "multihead/models/pretrained/folder_facts.h"
 #include "multihead/ops/elementwise.h"
 
 namespace mh {
@@ -234,6 +235,12 @@ Pretrained to_huggingface(const Transformer& model, const ToHuggingFaceOptions& 
 }
 
 Pretrained write_as_huggingface(const std::string& from, const std::string& to, std::optional<DType> stored) {
+  const FolderFacts facts = folder_facts(from);
+  check(facts.layout == FolderFacts::Layout::ours, "{}: is a {} of Hugging Face's already; expected one of our own",
+        printable_path(from), facts.description());
+  if (facts.kind != "transformer")
+    fail(ErrorKind::unsupported, "{}: is a {} ({}); expected an encoder-decoder Transformer", printable_path(from),
+         name_of(facts.head), facts.kind);
   ModelParts parts = read_model_folder(from);
   const Tokenizer tokenizer = parts.tokenizer;
   const auto table = parts.file.tensors.find("embedding.weight");

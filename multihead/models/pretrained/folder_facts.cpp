@@ -9,10 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "multihead/base/printable.h"
-#include "multihead/io/file_bytes.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/config_json.h"
-#include "multihead/models/pretrained/weight_files.h"
+#include "multihead/models/pretrained/read_folder.h"
 
 namespace mh {
 
@@ -23,16 +22,16 @@ bool stands_at(const std::string& path) {
   return std::filesystem::exists(path, ignored);
 }
 
-FolderFacts facts_of_config(const std::string& folder, const std::string& path) {
-  const detail::FileBytes file = detail::read_file(path);
-  const std::string_view text(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
-  const Architecture a = read_config(text, path);
+FolderFacts facts_of_config(const std::string& folder, const std::string& as) {
+  const FolderParts read = read_folder(folder, as, {.verify = false});
+  const Architecture& a = read.architecture;
   FolderFacts facts{.layout = FolderFacts::Layout::hugging_face,
                     .kind = a.family,
                     .model_class = a.model_class,
-                    .head = head_of(family_of(a.family), a, read_weights(folder, {.verify = false}).tensors),
-                    .sentence_transformer = stands_at(folder + "/modules.json")};
-  const auto config = nlohmann::json::parse(text, nullptr, false);
+                    .head = a.head.kind,
+                    .sentence_transformer = stands_at(folder + "/modules.json"),
+                    .guessed = read.guessed};
+  const auto config = nlohmann::json::parse(a.config, nullptr, false);
   const auto tasks = config.find("task_specific_params");
   if (tasks == config.end() || !tasks->is_object()) return facts;
   for (const auto& [task, own] : tasks->items()) {
@@ -73,9 +72,9 @@ std::string_view verb_of_rewriting(const FolderFacts& facts) {
 
 }  // namespace
 
-FolderFacts folder_facts(const std::string& folder) {
+FolderFacts folder_facts(const std::string& folder, const std::string& as) {
   const std::string config = folder + "/config.json", weights = folder + "/model.safetensors";
-  if (stands_at(config)) return facts_of_config(folder, config);
+  if (stands_at(config)) return facts_of_config(folder, as);
   if (stands_at(weights)) return facts_of_ours(weights);
   fail(ErrorKind::io, "{} {}; expected a folder with model.safetensors", printable_path(folder),
        stands_at(folder) ? "holds no model" : "is not there");

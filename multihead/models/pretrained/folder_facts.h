@@ -19,6 +19,7 @@ struct FolderFacts {
   bool sentence_transformer = false;  // modules.json stands beside it
   // What task_specific_params of config.json has parameters for.
   bool names_summaries = false, names_translations = false;
+  bool guessed = false;  // config.json has no model_type: the names of the tensors told it
 
   // The program's verb for it: "classify", "tag", "answer", "fill", "embed", "generate", "translate",
   // "summarise", "recommend"; empty where it has none. Of text-to-text models by their family, and by the tasks that
@@ -30,8 +31,8 @@ struct FolderFacts {
   std::string description() const;
 };
 
-// Throws: io where the folder is not there, holds neither, or a file breaks its format; unsupported for a family, a
-// class or a kind that is not known.
-FolderFacts folder_facts(const std::string& folder);
+// `as`: the family where config.json has no model_type. Throws: io where the folder is not there, holds neither, or a
+// file breaks its format; unsupported for a family, a class or a kind that is not known.
+FolderFacts folder_facts(const std::string& folder, const std::string& as = {});
 
 }  // namespace mh

@@ -2,16 +2,13 @@
 #include "multihead/models/pretrained/pretrained.h"
 
 #include <algorithm>
-#include <filesystem>
 
-#include "multihead/base/printable.h"
 #include "multihead/io/durable_file.h"
-#include "multihead/io/file_bytes.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/pretrained/families.h"
 #include "multihead/models/pretrained/network.h"
 #include "multihead/models/pretrained/outputs.h"
-#include "multihead/models/pretrained/weight_files.h"
+#include "multihead/models/pretrained/read_folder.h"
 
 namespace mh {
 
@@ -25,22 +22,6 @@ TensorNames names_of(const Family& family, const Architecture& a) {
     return std::vector<std::string>(all.begin(), all.end());
   };
   return TensorNames(family.names(a), texts(family.prefixes), texts(family.ignored));
-}
-
-std::string text_of(const std::string& path) {
-  const detail::FileBytes file = detail::read_file(path);
-  return {reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()};
-}
-
-void require_folder(const std::string& folder) {
-  std::error_code ignored;
-  const std::string config = folder + "/" + kConfigName;
-  if (std::filesystem::exists(config, ignored)) return;
-  fail(ErrorKind::io, "{} {}; expected a folder with {} and {}", printable_path(folder),
-       !std::filesystem::exists(folder, ignored)        ? "is not there"
-       : std::filesystem::is_directory(folder, ignored) ? "holds no config.json"
-                                                        : "is a file",
-       kConfigName, kWeightsName);
 }
 
 bool same_values(const Tensor& a, const Tensor& b) {
@@ -97,12 +78,10 @@ Pretrained& Pretrained::operator=(Pretrained&&) noexcept = default;
 Pretrained::~Pretrained() = default;
 
 Pretrained Pretrained::load(const std::string& folder, const PretrainedOptions& options) {
-  require_folder(folder);
-  const std::string config = folder + "/" + kConfigName;
-  Architecture a = read_config(text_of(config), config, options.as);
+  FolderParts read = read_folder(folder, options.as);
+  Architecture a = std::move(read.architecture);
+  WeightFiles files = std::move(read.files);
   const Family& family = family_of(a.family);
-  WeightFiles files = read_weights(folder);
-  a.head.kind = head_of(family, a, files.tensors);
   family.head(a);
 
   TensorNames names = names_of(family, a);

@@ -19,7 +19,8 @@ struct PretrainedOptions {
   // Weights are copied into f32 and have gradients. Else they stay in the mapped file, in the type they have there, and
   // what products read is laid out once beside it.
   bool trainable = false;
-  std::string as{};  // the family, where config.json does not say model_type
+  // The family, where config.json does not say model_type; empty: told by tensors that only one family has.
+  std::string as{};
 };
 
 // Sequences of different lengths, without padding. What a model does not read is left empty.

@@ -18,4 +18,8 @@ struct WeightFiles {
 // shard's name is not that of a file in the folder, or index and shards differ; as read_safetensors.
 WeightFiles read_weights(const std::string& folder, const SafetensorsOptions& options = {});
 
+// The shard of each tensor, by an index's weight_map. Throws: io, where it breaks its format or a shard's name is not
+// that of a file in the folder.
+std::map<std::string, std::string> read_shard_index(const std::string& path);
+
 }  // namespace mh

@@ -144,6 +144,10 @@ const std::vector<Sample>& samples() {
       {.command = "tokenizer encode", .flags = {kModel[1]}, .files = {kModel[1]}, .input = "the cat\n"},
       {.command = "tokenizer decode", .flags = {kModel[1]}, .files = {kModel[1]}, .input = "70 71\n"},
       {.command = "inspect", .flags = {kModel[0]}, .files = {kModel[0]}},
+      {.command = "convert",
+       .flags = {"body", "converted"},
+       .files = {"body/config.json", "body/model.safetensors"},
+       .repeatable = false},  // the new folder must be new
       {.command = "average",
        .flags = {kModel[0], "second.safetensors"},
        .output_flag = "--out",

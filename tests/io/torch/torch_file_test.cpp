@@ -164,6 +164,8 @@ TEST(TorchFile, WhatIsNoTensorIsRefusedByName) {
   EXPECT_TRUE(refused(stream("NN", {})).says("ends with 2 values"));
   EXPECT_TRUE(
       refused(one_tensor(rebuilt(storage("0", 4, "ctorch\nShortStorage\n"), 0, {}, {}))).says("torch.ShortStorage"));
+  EXPECT_TRUE(refused(one_tensor(rebuilt(storage("0", 4, "ctorch\n\x1b[2JStorage\n"), 0, {}, {})))
+                  .says("'torch.\\x1b[2JStorage'"));
   EXPECT_TRUE(refused("PK is how a zip begins").says("is no file of torch.save"));
 }
 
