@@ -72,8 +72,8 @@ class Hostile : public Program {
       if (!sample.output.empty() && sample.brief.empty()) {
         EXPECT_TRUE(fs::exists(start.folder + "/" + sample.output)) << sample.command;
       }
-      plain_[sample.command] = ended;
-      made_[sample.command] = made(sample, start);
+      plain_[&sample] = ended;
+      made_[&sample] = made(sample, start);
     });
   }
 
@@ -86,14 +86,14 @@ class Hostile : public Program {
   void run_cell(const Sample& sample, const Condition& condition) {
     if (condition.applies && !condition.applies(sample)) return;
     Start start = start_of(sample);
-    const Expected expected = condition.change(sample, plain_[sample.command], start);
+    const Expected expected = condition.change(sample, plain_[&sample], start);
     const auto before = files_below(start.folder);
     const Ended ended = run_child(start);
-    std::string wrong = verdict(sample, start, expected, plain_[sample.command], ended);
+    std::string wrong = verdict(sample, start, expected, plain_[&sample], ended);
     for (const auto& [file, text] : before)
       if (wrong.empty() && (!fs::exists(start.folder + "/" + file) || text_of(start.folder + "/" + file) != text))
         wrong = file + " was changed";
-    if (wrong.empty() && ended.code == 0 && expected.same_made && made(sample, start) != made_[sample.command])
+    if (wrong.empty() && ended.code == 0 && expected.same_made && made(sample, start) != made_[&sample])
       wrong = sample.output + " is not what it is otherwise";
     const std::lock_guard guard(lock_);
     ++cells_;
@@ -123,8 +123,8 @@ class Hostile : public Program {
   }
 
   TemporaryFolder folder_;
-  std::map<std::string, Ended> plain_;       // by verb
-  std::map<std::string, std::string> made_;  // likewise
+  std::map<const Sample*, Ended> plain_;
+  std::map<const Sample*, std::string> made_;
   std::mutex lock_;
   std::atomic<int> next_{0};
   int cells_ = 0;
