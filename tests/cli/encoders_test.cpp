@@ -130,7 +130,7 @@ TEST_F(EncoderVerbs, LabelsOfOnesOwnNeedAModelOfWhatFollows) {
   EXPECT_EQ(piped("ada sings\n\xFF\n", "classify", flags).out, fmt::format("{}\t{:.4f}\n\n", one.label, one.score));
   const auto json = nlohmann::json::parse(piped("ada sings\n", "classify", flags + " --multi --all --json").out);
   EXPECT_NEAR(json["scores"]["dog"], each.scores[1], 1e-6);
-  EXPECT_NE(piped("", "classify", "sequence' --labels ,", true).out.find("there is no label"), std::string::npos);
+  EXPECT_NE(piped("", "classify", "sequence' --labels ' '", true).out.find("there is no label"), std::string::npos);
   EXPECT_EQ(piped("", "classify", "sequence' --multi").code, 2);
 }
 
