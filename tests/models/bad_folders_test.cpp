@@ -42,7 +42,12 @@ const BadFolder kBad[] = {
      "are one parameter of the model, and differ"},
     {"the family is not known", [](Folder& f) { f.config["model_type"] = "martian"; },
      "model_type is 'martian'; expected one of"},
-    {"no family is named", [](Folder& f) { f.config.erase("model_type"); }, "has no model_type"},
+    {"no family is named, and no tensor tells one",
+     [](Folder& f) {
+       f.config.erase("model_type");
+       f.file.tensors.erase("bert.embeddings.word_embeddings.weight");
+     },
+     "has no model_type"},
     {"the class is not known", [](Folder& f) { f.config["architectures"] = {"BertForMars"}; },
      "architectures names 'BertForMars'; expected one of BertForMaskedLM"},
     {"the width is text", [](Folder& f) { f.config["hidden_size"] = "8"; },
