@@ -39,7 +39,7 @@ class ImageClassRuns : public testing::Test {
 };
 
 TEST_F(ImageClassRuns, LearnWhatCanBeSeen) {
-  const Seen seen = observe(config("model", 60));
+  const Seen seen = observe(config("model", 150));
   EXPECT_EQ(seen.refusal, "no refusal");
   EXPECT_EQ(seen.outcome.watched, "accuracy");
   EXPECT_GT(seen.outcome.best_validation, 0.95);

@@ -7,6 +7,7 @@
 #include <jerror.h>
 
 #include <csetjmp>
+#include <cstdint>
 #include <string>
 
 #include "multihead/base/error.h"

@@ -3,6 +3,8 @@
 
 #include <csetjmp>
 #include <cstring>
+#include <new>
+#include <string>
 #include <vector>
 
 #include "multihead/base/error.h"

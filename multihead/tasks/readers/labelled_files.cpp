@@ -1,6 +1,7 @@
 // Two layouts, one list.
 #include "multihead/tasks/readers/labelled_files.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "multihead/base/error.h"

@@ -187,7 +187,8 @@ TEST(Config, TheModelIsWrittenAsItsFileWritesIt) {
     }
   }
   // Of recurrent nets and of classifiers, whose files have them elsewhere.
-  const std::set<std::string> others{"attention", "hidden", "pooling", "embedding_dropout", "classifier_dropout"};
+  const std::set<std::string> others{"attention",          "hidden", "pooling", "embedding_dropout",
+                                     "classifier_dropout", "patch"};
   const nlohmann::json file = nlohmann::json::parse(config_to_json(config.model));
   for (const detail::ConfigKey& key : detail::config_keys()) {
     if (key.section != "model" || key.name == "from" || others.contains(key.name)) continue;
