@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "multihead/base/error.h"
-#include "multihead/io/torch_file.h"
+#include "multihead/io/torch/torch_file.h"
 
 namespace {
 

@@ -16,7 +16,7 @@
 #include "multihead/io/durable_file.h"
 #include "multihead/io/file_bytes.h"
 #include "multihead/io/safetensors.h"
-#include "multihead/io/torch_file.h"
+#include "multihead/io/torch/torch_file.h"
 #include "multihead/models/pretrained/folder_facts.h"
 #include "multihead/models/pretrained/read_folder.h"
 #include "multihead/text/tokenizer.h"

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "multihead/io/safetensors.h"
-#include "multihead/io/torch_file.h"
+#include "multihead/io/torch/torch_file.h"
 #include "multihead/models/pretrained/folder_facts.h"
 #include "multihead/models/pretrained/pretrained.h"
 #include "multihead/text/tokenizer.h"

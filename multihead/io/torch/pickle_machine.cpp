@@ -1,5 +1,5 @@
 // A stack, a memo and some thirty operations.
-#include "multihead/io/pickle_machine.h"
+#include "multihead/io/torch/pickle_machine.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -7,7 +7,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/printable.h"
-#include "multihead/io/little_endian.h"
+#include "multihead/io/torch/little_endian.h"
 
 namespace mh::detail {
 

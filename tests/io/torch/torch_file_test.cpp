@@ -1,6 +1,6 @@
 // Files of torch.save: both forms as Python's own pickler writes them, and what is refused before anything is made of
 // it.
-#include "multihead/io/torch_file.h"
+#include "multihead/io/torch/torch_file.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // From an archive or a stream to storages, and from a pickle to the tensors in them.
-#include "multihead/io/torch_file.h"
+#include "multihead/io/torch/torch_file.h"
 
 #include <algorithm>
 #include <array>
@@ -13,10 +13,10 @@
 #include "multihead/base/checked_math.h"
 #include "multihead/base/error.h"
 #include "multihead/base/printable.h"
-#include "multihead/io/little_endian.h"
-#include "multihead/io/pickle_machine.h"
 #include "multihead/io/tensors_in_file.h"
-#include "multihead/io/zip_stored.h"
+#include "multihead/io/torch/little_endian.h"
+#include "multihead/io/torch/pickle_machine.h"
+#include "multihead/io/torch/zip_stored.h"
 
 namespace mh {
 

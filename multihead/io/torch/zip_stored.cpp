@@ -1,5 +1,5 @@
 // The directory at a zip archive's end, and the entries it names.
-#include "multihead/io/zip_stored.h"
+#include "multihead/io/torch/zip_stored.h"
 
 #include <zlib.h>
 
@@ -13,7 +13,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/printable.h"
-#include "multihead/io/little_endian.h"
+#include "multihead/io/torch/little_endian.h"
 
 namespace mh::detail {
 
