@@ -13,8 +13,8 @@
 #include "multihead/base/checked_math.h"
 #include "multihead/base/error.h"
 #include "multihead/base/printable.h"
-#include "multihead/io/little_endian.h"
 #include "multihead/io/tensors_in_file.h"
+#include "multihead/io/torch/little_endian.h"
 #include "multihead/io/torch/pickle_machine.h"
 #include "multihead/io/torch/zip_stored.h"
 

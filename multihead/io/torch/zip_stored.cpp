@@ -13,7 +13,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/printable.h"
-#include "multihead/io/little_endian.h"
+#include "multihead/io/torch/little_endian.h"
 
 namespace mh::detail {
 
