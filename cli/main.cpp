@@ -75,6 +75,14 @@ int run(int argc, char** argv) {
   return kUsage;
 }
 
+// Takes so much of the stack now: where memory has run out, the kernel cannot extend it, and ends the program without a
+// word.
+[[gnu::noinline]] void take_stack() {
+  constexpr size_t kBytes = 256 << 10, kPage = 4096;
+  [[maybe_unused]] volatile char pages[kBytes];
+  for (size_t at = 0; at < kBytes; at += kPage) pages[at] = 0;
+}
+
 // Whoever reads the output may have seen enough (`| head`): that needs no sentence.
 int output_lost(int error) {
   if (error != EPIPE) complain("multihead: the output could not be written: {}", std::strerror(error));
@@ -84,6 +92,7 @@ int output_lost(int error) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  take_stack();
   settle_standard_streams();
   try {
     const int code = argc > 0 ? run(argc, argv) : kUsage;

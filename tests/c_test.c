@@ -231,10 +231,10 @@ static void bad_arrays_are_refused(void) {
   REFUSES(mh_attention_forward(&call, NULL), MH_INVALID_ARGUMENT, "negative");
   bad = q;
   bad.extent[0] = bad.extent[1] = INT64_MAX;
-  REFUSES(mh_attention_forward(&call, NULL), MH_INVALID_ARGUMENT, "q is no array");
+  REFUSES(mh_attention_forward(&call, NULL), MH_INVALID_ARGUMENT, "q is not an array");
   bad = q;
   bad.stride[0] = INT64_MIN;
-  REFUSES(mh_attention_forward(&call, NULL), MH_INVALID_ARGUMENT, "q is no array");
+  REFUSES(mh_attention_forward(&call, NULL), MH_INVALID_ARGUMENT, "q is not an array");
   bad = q;
   bad.data = (char*)q_data + 1;
   REFUSES(mh_attention_forward(&call, NULL), MH_INVALID_ARGUMENT, "aligned");

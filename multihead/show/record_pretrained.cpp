@@ -49,6 +49,20 @@ TokenBatch decoder_input(const Architecture& architecture, const Tokenizer& toke
   return token_batch({ids});
 }
 
+// The texts of a page whose model reads its text twice: what the decoder reads is the source, a token later.
+void add_second_reading(const Architecture& architecture, const Tokenizer& tokenizer, const Encoded& encoded,
+                        std::vector<RecordedText>& texts) {
+  RecordedText& source = texts.front();
+  source.name = "source";
+  const int32_t first = architecture.wraps_last ? encoded.ids.back() : architecture.tokens.decoder_start;
+  RecordedText read{"read", {whole_utf8(tokenizer.token(first))}, {-1}}, next = source;
+  read.tokens.insert(read.tokens.end(), source.tokens.begin(), source.tokens.end() - 1);
+  read.words.insert(read.words.end(), source.words.begin(), source.words.end() - 1);
+  next.name = "next";
+  texts.push_back(std::move(read));
+  texts.push_back(std::move(next));
+}
+
 }  // namespace
 
 RecordedText recorded_text(const std::string& name, const Tokenizer& tokenizer, const Encoded& encoded,
@@ -77,8 +91,12 @@ RecordedText recorded_text(const std::string& name, const Tokenizer& tokenizer, 
 Recording record(const Pretrained& model, const Tokenizer& tokenizer, const RecordInput& input) {
   const Architecture& architecture = model.architecture();
   check(!architecture.patches, "record: a {} reads images; expected a model that reads text", architecture.family);
-  check(architecture.cross_attention || std::holds_alternative<std::monostate>(input.written),
+  const bool twice = reads_text_twice(architecture);
+  const bool nothing_written = std::holds_alternative<std::monostate>(input.written);
+  check(architecture.cross_attention || nothing_written,
         "record: a {} has no decoder behind an encoder; expected nothing that it has written", architecture.family);
+  check(!twice || nothing_written, "record: a {} {} writes no text; expected nothing that it has written",
+        architecture.family, name_of(architecture.head.kind));
   Encoded encoded = encoded_input(tokenizer, input, 0);
   check(!encoded.ids.empty(), "record: the text has no token; expected one or more");
   const int64_t longest = architecture.embedding ? architecture.embedding->max_positions : 0;
@@ -88,7 +106,11 @@ Recording record(const Pretrained& model, const Tokenizer& tokenizer, const Reco
   ModelInputs inputs{.tokens = token_batch({encoded.ids})};
   if (architecture.embedding && architecture.embedding->types > 0)
     inputs.types = tensor<int32_t>(encoded.types, {static_cast<int64_t>(encoded.types.size())});
-  if (architecture.cross_attention) inputs.decoder = decoder_input(architecture, tokenizer, input, out.texts);
+  if (twice) {
+    add_second_reading(architecture, tokenizer, encoded, out.texts);
+  } else if (architecture.cross_attention) {
+    inputs.decoder = decoder_input(architecture, tokenizer, input, out.texts);
+  }
   AttentionRecorder recorder;
   Pass pass = Pass::inference().watched_by(&recorder);
   model.forward(inputs, pass);

@@ -35,7 +35,7 @@ TEST_F(Convert, OurTranslatorBecomesATextToTextModel) {
   EXPECT_EQ(ran.code, 0) << ran.out;
   EXPECT_NE(ran.out.find(": a PegasusForConditionalGeneration\n"), std::string::npos) << ran.out;
   put_text(folder_ / "lines", "How are you?\n");
-  EXPECT_EQ(run("generate " + in_quotes(folder_ / "theirs") + " < " + in_quotes(folder_ / "lines")).out,
+  EXPECT_EQ(run("translate " + in_quotes(folder_ / "theirs") + " < " + in_quotes(folder_ / "lines")).out,
             "Wie geht es dir?\n");
   for (const char* to : {"", "--to huggingface"}) EXPECT_EQ(convert("theirs", "again", to).code, *to == '\0' ? 0 : 1);
   EXPECT_NE(convert("theirs", "third", "--to huggingface").out.find("of Hugging Face's already"), std::string::npos);

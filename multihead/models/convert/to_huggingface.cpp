@@ -152,6 +152,7 @@ OrderedJson config_of(const TransformerConfig& c) {
                   {"attention_dropout", dropout},
                   {"activation_dropout", dropout},
                   {"scale_embedding", true},
+                  {"task_specific_params", {{"translation", OrderedJson::object()}}},
                   {"tie_word_embeddings", true},
                   {"pad_token_id", c.pad},
                   {"bos_token_id", c.begin},

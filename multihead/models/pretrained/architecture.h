@@ -95,4 +95,9 @@ struct Architecture {
   std::string config{};               // the text of config.json as it was read, with every key
 };
 
+// Whether the decoder reads the text again, a token later, for a head that labels it, as BART's classifier does.
+inline bool reads_text_twice(const Architecture& a) {
+  return a.encoder && a.decoder && (a.head.kind == HeadKind::sequence || a.head.kind == HeadKind::question);
+}
+
 }  // namespace mh

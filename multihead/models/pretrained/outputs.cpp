@@ -101,7 +101,7 @@ class Run {
       fits(static_cast<bool>(inputs_.pixels), reads_images, "pixels");
       fits(static_cast<bool>(inputs_.tokens.ids), reads_text, "tokens");
     }
-    if (!reads_twice() || inputs_.decoder.ids)
+    if (!reads_text_twice(plan_) || inputs_.decoder.ids)
       fits(static_cast<bool>(inputs_.decoder.ids), plan_.decoder && plan_.encoder && !both, "the decoder's tokens");
     check(!inputs_.types || (inputs_.tokens.ids && inputs_.types.count() == inputs_.tokens.ids.count()),
           "forward: types of {} tokens; expected one for each token, {}", inputs_.types ? inputs_.types.count() : 0,
@@ -109,12 +109,6 @@ class Run {
     const int32_t* starts = inputs_.tokens.ids ? inputs_.tokens.at.starts.data<int32_t>() : nullptr;
     for (int64_t b = 0; starts != nullptr && b < inputs_.tokens.at.count(); ++b)
       check(starts[b] < starts[b + 1], "forward: sequence {} is empty; expected at least one token", b);
-  }
-
-  // Whether the decoder's tokens are the encoder's, one further.
-  bool reads_twice() const {
-    return plan_.encoder && plan_.decoder &&
-           (plan_.head.kind == HeadKind::sequence || plan_.head.kind == HeadKind::question);
   }
 
   // Throws: invalid_argument where the model says no token to begin with.
@@ -186,9 +180,9 @@ class Run {
       out_.tensors["encoder_last_hidden_state"] = cast(encoder_rows.rows, DType::f32);
       memory = network_.bridged(encoder_rows, pass_);
     }
-    const TokenBatch tokens = !plan_.encoder                          ? inputs_.tokens
-                              : reads_twice() && !inputs_.decoder.ids ? shifted()
-                                                                      : inputs_.decoder;
+    const TokenBatch tokens = !plan_.encoder                                    ? inputs_.tokens
+                              : reads_text_twice(plan_) && !inputs_.decoder.ids ? shifted()
+                                                                                : inputs_.decoder;
     const Tensor rows = cast(network_.decode(tokens, memory, pass_, &kept), DType::f32);
     note(kept, plan_.encoder ? "decoder_" : "");
     (plan_.encoder ? out_.decoder_at : out_.at) = tokens.at;
@@ -199,7 +193,7 @@ class Run {
   // The tokens by which a head behind a decoder chooses its row: those of the text, whose last end stands where the
   // decoder has read all before it.
   TokenBatch read_by_head(const TokenBatch& decoder) const {
-    if (!reads_twice()) return decoder;
+    if (!reads_text_twice(plan_)) return decoder;
     const Sequences &text = inputs_.tokens.at, &read = decoder.at;
     bool alike = text.count() == read.count();
     for (int64_t b = 0; alike && b <= text.count(); ++b)

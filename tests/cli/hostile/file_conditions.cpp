@@ -56,10 +56,11 @@ const std::vector<Kind>& kinds() {
   return all;
 }
 
-// Of a Hugging Face folder the folder: another of its files could stand for one that is not there.
-std::string name_in_sentence(const std::string& at, const std::string& file) {
+// Of a Hugging Face folder, and of what is not there, the folder: another of its files could stand for it.
+std::string name_in_sentence(const std::string& at, const std::string& file, const std::string& kind) {
   const fs::path folder = fs::path(file).parent_path();
-  return fs::exists(at / folder / "config.json") ? folder.string() : file;
+  const bool is_whole = kind == "missing" || fs::exists(at / folder / "config.json");
+  return is_whole && !folder.empty() ? folder.string() : file;
 }
 
 bool writes_folder(const Sample& sample) { return !fs::path(sample.output).has_extension(); }
@@ -103,7 +104,7 @@ std::vector<Condition> input_conditions(const Sample& sample) {
       all.push_back({.name = fmt::format("{} is {}", file, kind.name),
                      .change = [file, kind, fits](const Sample&, const Ended&, Start& start) {
                        const std::string path = start.folder + "/" + file;
-                       const std::string named = name_in_sentence(start.folder, file);
+                       const std::string named = name_in_sentence(start.folder, file, kind.name);
                        fs::remove(path);
                        kind.make(path);
                        start.prepare = obey_permissions;
