@@ -9,6 +9,7 @@
 #include "multihead/io/safetensors.h"
 #include "multihead/models/config_json.h"
 #include "multihead/models/model_file.h"
+#include "multihead/models/pretrained/folder_facts.h"
 
 namespace mh {
 
@@ -44,8 +45,9 @@ LanguageModelFolder load_language_model(const std::string& folder, const std::st
   Safetensors file = read_safetensors(path);
   nlohmann::ordered_json json = config_of_file(file.metadata);
   if (!says(json, kind))
-    fail(ErrorKind::io, "{}: is not a {}", path,
-         kind == kLanguageModel ? "language model" : fmt::format("model of the task {}", kind));
+    fail(ErrorKind::io, "{}",
+         refusal_of_folder(folder, kind == kLanguageModel ? std::string("language model")
+                                                          : fmt::format("model of the task {}", kind)));
   json["kind"] = "transformer";  // whose keys it has
   const TransformerConfig config = config_from_json(json.dump(), path);
   const Tokenizer tokenizer = Tokenizer::load(tokenizer_path);

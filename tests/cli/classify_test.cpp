@@ -93,9 +93,9 @@ TEST_F(LabelVerbs, EvalTellsTheMetricsOfTheTask) {
   const std::string tagger = "eval " + in_quotes(folder_ / "tagger") + " " + in_quotes(folder_ / "tags.conll");
   EXPECT_TRUE(run(tagger).out.starts_with("f1 1.0000\nprecision 1.0000\n"));
   EXPECT_EQ(run(tagger + " --confusion").code, 2);
-  EXPECT_NE(
-      run("tag " + in_quotes(folder_ / "classifier") + " < /dev/null", true).out.find("is not a model of the task tag"),
-      std::string::npos);
+  EXPECT_NE(run("tag " + in_quotes(folder_ / "classifier") + " < /dev/null", true)
+                .out.find("is a classify text classifier; expected a token classifier: use `multihead classify`"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -156,7 +156,8 @@ TEST_F(RecommendingItems, RecommendationsAreTheSoftmaxOverItemsThatWereNotHad) {
       refusal_of([&] { recommender(history, {.count = 0}); }).says("0 items are asked for; expected 1 or more"));
   EXPECT_EQ(model_kind_of_folder(folder_ / "model"), "recommend");
   EXPECT_EQ(refusal_of([&] { load_language_model(folder_ / "model"); }).sentence,
-            folder_.path() + "/model/model.safetensors: is not a language model");
+            "'" + folder_.path() +
+                "/model': is a recommend language model; expected a language model: use `multihead recommend`");
 }
 
 TEST_F(RecommendingItems, WhatIsNotTheirsGetsOneSentence) {

@@ -104,4 +104,10 @@ std::string FolderFacts::advice() const {
 
 std::string FolderFacts::description() const { return fmt::format("{} {}", kind, name_of(head)); }
 
+std::string refusal_of_folder(const std::string& folder, std::string_view expected) {
+  const FolderFacts facts = folder_facts(folder);
+  return fmt::format("{}: is a {}; expected a {}: {}", printable_path(folder), facts.description(), expected,
+                     facts.advice());
+}
+
 }  // namespace mh

@@ -35,4 +35,8 @@ struct FolderFacts {
 // file breaks its format; unsupported for a family, a class or a kind that is not known.
 FolderFacts folder_facts(const std::string& folder, const std::string& as = {});
 
+// A refusal of the folder: "'models/en-de': is a transformer text-to-text model; expected a text classifier: use
+// `multihead translate`". Throws: as folder_facts.
+std::string refusal_of_folder(const std::string& folder, std::string_view expected);
+
 }  // namespace mh

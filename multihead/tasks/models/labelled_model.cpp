@@ -2,6 +2,7 @@
 #include "multihead/tasks/models/labelled_model.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "multihead/base/error.h"
@@ -40,8 +41,11 @@ Described take_description(std::map<std::string, std::string>& metadata, const s
   const auto text = metadata.find(kConfigKey);
   auto json =
       text == metadata.end() ? nlohmann::ordered_json() : nlohmann::ordered_json::parse(text->second, nullptr, false);
-  if (!json.is_object() || json.value("kind", nlohmann::ordered_json()) != kind || !json.contains("labels"))
-    fail(ErrorKind::io, "{}: is not a model of the task {}", path, kind);
+  if (!json.is_object() || json.value("kind", nlohmann::ordered_json()) != kind)
+    fail(ErrorKind::io, "{}",
+         refusal_of_folder(std::filesystem::path(path).parent_path(),
+                           name_of(kind == "classify" ? HeadKind::sequence : HeadKind::token)));
+  if (!json.contains("labels")) fail(ErrorKind::io, "{}: its config names no labels", printable_path(path));
   Described out;
   try {
     out.labels = Labels(json.at("labels").get<std::vector<std::string>>());
