@@ -14,9 +14,9 @@ namespace {
 constexpr std::string_view kBefore = R"(# Pretrained models
 
 Folders of these families load as Hugging Face writes them: `config.json`, and the weights in `model.safetensors` or its shards.
-`multihead::Pretrained` in C++ and `multihead.load` in Python give the outputs by the names `transformers` uses, train them further,
-and write them back; the verb named here runs the folder on text ([encoders.md](encoders.md),
-[classification.md](classification.md), [cli.md](cli.md)). The config's `architectures` says which class a folder is; where it
+`mh::Pretrained` in C++ and `multihead.load` in Python give the outputs by the names `transformers` uses, train them further,
+and write them back; the verb named here runs the folder on text or pictures ([encoders.md](encoders.md),
+[classification.md](classification.md), [seq2seq.md](seq2seq.md), [images.md](images.md)). The config's `architectures` says which class a folder is; where it
 does not, the tensors in the file do. Anything else is refused by name.
 
 This page is made from the tables in `multihead/models/families/`: `multihead reference models > docs/models.md`.
@@ -25,12 +25,12 @@ This page is made from the tables in `multihead/models/families/`: `multihead re
 |---|---|---|---|
 )";
 
-std::string_view verb_of(const Family& family, const HeadClass& head) {
+std::string verb_of(const Family& family, const HeadClass& head) {
   const FolderFacts facts{.layout = FolderFacts::Layout::hugging_face,
                           .kind = std::string(family.type),
                           .model_class = std::string(head.name),
                           .head = head.kind};
-  return facts.verb();
+  return facts.verb().empty() ? "–" : fmt::format("`{}`", facts.verb());
 }
 
 }  // namespace
@@ -39,8 +39,8 @@ std::string models_page() {
   std::string out(kBefore);
   for (const Family* family : families())
     for (const HeadClass& head : family->classes)
-      out += fmt::format("| {} | `{}` | {} | `{}` |\n", family->type, head.name, name_of(head.kind),
-                         verb_of(*family, head));
+      out +=
+          fmt::format("| {} | `{}` | {} | {} |\n", family->type, head.name, name_of(head.kind), verb_of(*family, head));
   return out;
 }
 
