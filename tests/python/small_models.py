@@ -76,7 +76,7 @@ OVERRIDES = {  # by type, of parts too, where sizes must fit one another in a wa
     "lilt": {"hidden_size": 48, "num_attention_heads": 4},
     "lxmert": {"visual_feat_dim": 16, "l_layers": 1, "x_layers": 1, "r_layers": 1},
     "mgp-str": {"num_bpe_labels": 40, "num_wordpiece_labels": 40},
-    **dict.fromkeys(("ministral", "hunyuan_vl_text"), {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}, "head_dim": 8}),
+    "ministral": {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}, "head_dim": 8},
     "moonshine": {"num_attention_heads": 4, "encoder_num_key_value_heads": 4, "decoder_num_key_value_heads": 4},
     "patchtst": {"ffn_dim": 48, "d_model": 32},
     "perceiver": {"num_self_attends_per_block": 1, "num_self_attention_heads": 4, "num_cross_attention_heads": 4, "d_model": 32},
@@ -86,7 +86,8 @@ OVERRIDES = {  # by type, of parts too, where sizes must fit one another in a wa
     "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1},
     "zamba": {"layers_block_type": ["mamba", "hybrid"] * 2, "num_hidden_layers": 4},
     **dict.fromkeys(("sam_vision_model", "sam_hq_vision_model"), {"output_channels": 32, "num_pos_feats": 16, "global_attn_indexes": [1]}),
-    **dict.fromkeys(("swin", "donut-swin", "swin2sr"), {"image_size": 64, "embed_dim": 16, "num_heads": [2, 4, 4, 8], "depths": [1, 1, 1, 1], "window_size": 2}),
+    **dict.fromkeys(("swin", "donut-swin", "swin2sr"),
+                    {"image_size": 64, "embed_dim": 16, "num_heads": [2, 4, 4, 8], "depths": [1, 1, 1, 1], "window_size": 2}),
     "vitpose_backbone": {"image_size": [32, 32]},
     "lfm2_moe": {"layer_types": ["conv", "full_attention"] * 2},
     "kimi_linear": {"layer_types": ["linear_attention", "full_attention"] * 2, "linear_head_dim": 8, "linear_num_heads": 4},
@@ -104,7 +105,8 @@ OVERRIDES = {  # by type, of parts too, where sizes must fit one another in a wa
     "patchtsmixer": {"context_length": 32},
     "vjepa2": {"crop_size": 32, "frames_per_clip": 4, "pred_hidden_size": 32, "pred_num_attention_heads": 4, "pred_num_hidden_layers": 2},
     "siglip2_vision_model": {"num_patches": 16, "patch_size": 4},
-    **dict.fromkeys(("parakeet_encoder", "nemotron_asr_streaming_encoder"), {"num_key_value_heads": 4, "subsampling_conv_channels": 16}),
+    "parakeet_encoder": {"num_key_value_heads": 4, "subsampling_conv_channels": 16},
+    "recurrent_gemma": {"num_hidden_layers": 3},
 }
 NO_BACKWARD = {"rwkv": "eager's own backward pass fails: it changes a tensor in place",
                "reformer": "eager's own backward pass fails outside training"}
@@ -262,8 +264,8 @@ INPUTS = {
     "timesteps": lambda config: torch.arange(12).expand(2, 12),
 }
 TEXT = ("input_ids", "attention_mask", "decoder_input_ids", "bbox")
-KINDS = [TEXT, (*TEXT, "pixel_values"), (*TEXT, "input_features"), ("pixel_values",), ("input_values", "decoder_input_ids"),
-         ("input_values",), ("input_features", "decoder_input_ids"), ("input_features",),
+KINDS = [TEXT, (*TEXT, "pixel_values"), (*TEXT, "input_features"), ("pixel_values", "decoder_input_ids"), ("pixel_values",),
+         ("input_values", "decoder_input_ids"), ("input_values",), ("input_features", "decoder_input_ids"), ("input_features",),
          ("hidden_states", "pixel_values", "grid_thw"), ("states", "actions", "rewards", "returns_to_go", "timesteps")]
 
 
@@ -284,16 +286,21 @@ GIVEN = {  # by type, where the names do not say what the call needs
     "mgp-str": lambda config: {"pixel_values": torch.randn(2, 3, 32, 128)},
     "layoutlmv3": lambda config: {"input_ids": ids(12), "attention_mask": PADDED, "bbox": INPUTS["bbox"](config)},
     "bros": lambda config: {"input_ids": ids(12), "attention_mask": PADDED, "bbox": torch.rand(2, 12, 4).sort(-1).values},
-    "lxmert": lambda config: {"input_ids": ids(12), "attention_mask": PADDED, "visual_feats": torch.randn(2, 5, 16), "visual_pos": torch.rand(2, 5, 4)},
+    "lxmert": lambda config: {"input_ids": ids(12), "attention_mask": PADDED, "visual_feats": torch.randn(2, 5, 16),
+                              "visual_pos": torch.rand(2, 5, 4)},
     "perceiver": lambda config: {"inputs": torch.randn(2, 12, config.d_model), "attention_mask": PADDED},
     **dict.fromkeys(("patchtst", "patchtsmixer"), lambda config: {"past_values": torch.randn(2, config.context_length, 1)}),
-    **dict.fromkeys(("mimi", "encodec", "dac", "pe_audio_encoder"), lambda config: {"input_values": torch.randn(2, 1, 1600)}),
+    **dict.fromkeys(("mimi", "encodec", "dac"), lambda config: {"input_values": torch.randn(2, 1, 1600)}),
     "siglip2_vision_model": lambda config: {
         "pixel_values": torch.randn(2, 16, 48), "pixel_attention_mask": torch.tensor([[1] * 16, [1] * 12 + [0] * 4]),
         "spatial_shapes": torch.tensor([[4, 4], [3, 4]])},
-    **dict.fromkeys(("parakeet_encoder", "parakeet_ctc", "nemotron_asr_streaming_encoder"),
+    **dict.fromkeys(("parakeet_encoder", "parakeet_ctc"),
                     lambda config: {"input_features": torch.randn(2, 64, first_of(config, "num_mel_bins"))}),
-    "timesfm": lambda config: {"past_values": torch.randn(2, 64), "past_values_padding": torch.zeros(2, 64), "freq": torch.zeros(2, 1, dtype=torch.long)},
+    "siglip2": lambda config: {"input_ids": ids(12), "attention_mask": PADDED, **GIVEN["siglip2_vision_model"](config)},
+    "pix2struct": lambda config: {"flattened_patches": torch.cat((torch.randint(1, 8, (2, 12, 2)), torch.randn(2, 12, 768)), -1),
+                                  "attention_mask": PADDED, "decoder_input_ids": ids(7)},
+    "timesfm": lambda config: {"past_values": torch.randn(2, 64), "past_values_padding": torch.zeros(2, 64),
+                               "freq": torch.zeros(2, 1, dtype=torch.long)},
     "vjepa2": lambda config: {"pixel_values_videos": torch.randn(2, 4, 3, 32, 32)},
     **dict.fromkeys(("videomae", "timesformer", "vivit"), lambda config: {"pixel_values": video(config)}),
     **dict.fromkeys(("autoformer", "informer", "time_series_transformer"), series),
