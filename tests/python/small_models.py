@@ -96,7 +96,7 @@ OVERRIDES = {  # by type, of parts too, where sizes must fit one another in a wa
     "zamba2": {"layers_block_type": ["mamba", "hybrid"] * 2, "num_hidden_layers": 4, "n_mamba_heads": 8, "mamba_d_state": 8, "adapter_rank": 4},
     "sam_hq_mask_decoder": {"vit_dim": 32},
     "mamba2": {"num_heads": 8, "head_dim": 8, "state_size": 8, "n_groups": 2, "chunk_size": 8},
-    "mimi": {"upsample_groups": 32, "num_filters": 4, "num_quantizers": 3, "codebook_size": 16, "vector_quantization_hidden_dimension": 32},
+    "mimi": {"upsample_groups": 32, "num_filters": 4, "codebook_size": 16, "vector_quantization_hidden_dimension": 32},
     "encodec": {"num_filters": 4, "codebook_size": 16},
     "dac": {"n_codebooks": 2},
     "reformer": {"axial_pos_shape": [4, 4], "axial_pos_embds_dim": [16, 16], "attn_layers": ["local", "lsh"], "attention_head_size": 8,
