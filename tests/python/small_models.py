@@ -54,19 +54,62 @@ MROPE = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 1, 
 OVERRIDES = {  # by type, of parts too, where sizes must fit one another in a way of the family's own
     "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
     "led": {"attention_window": 4},
-    "vits": {"vocab_size": 120},
+    "vits": {"vocab_size": 120, "upsample_initial_channel": 32, "upsample_rates": [2, 2], "upsample_kernel_sizes": [4, 4],
+             "resblock_kernel_sizes": [3], "resblock_dilation_sizes": [[1, 3]], "flow_size": 32, "spectrogram_bins": 33,
+             "prior_encoder_num_flows": 2, "posterior_encoder_num_wavenet_layers": 1, "duration_predictor_filter_channels": 32,
+             "speaking_rate": 100.0},
     "esm": {"vocab_size": 120, "pad_token_id": 1, "mask_token_id": 3},
     **dict.fromkeys(("hunyuan_v1_dense", "hunyuan_v1_moe", "hunyuan_vl_text"), {"head_dim": 8}),
     **dict.fromkeys(("nemotron",), {"num_key_value_heads": 2, "head_dim": 8}),
     **dict.fromkeys(("esmc", "dots3_note_text", "dots1"), {"num_key_value_heads": 4}),
-    "autoformer": {"prediction_length": 4},
-    "informer": {"prediction_length": 4},
-    "time_series_transformer": {"prediction_length": 4},
+    **dict.fromkeys(("autoformer", "informer", "time_series_transformer"),
+                    {"prediction_length": 4, "context_length": 16, "num_time_features": 2}),
     **dict.fromkeys(("qwen2_vl_text", "qwen2_5_vl_text", "paddleocr_vl_text"), {"rope_parameters": MROPE}),
     **dict.fromkeys(("glm4v_text", "glm4v_moe_text", "glm_ocr_text", "glm_image_text", "glm46v_text"),
                     {"rope_parameters": {**MROPE, "partial_rotary_factor": 0.5, "mrope_section": [1, 1, 0]}}),
+    "audio-spectrogram-transformer": {"max_length": 64},
+    "bamba": {"attn_layer_indices": [1], "mamba_d_state": 8},
+    "bros": {"hidden_size": 64},
+    "deepseek_v2": {"num_experts_per_tok": 2, "n_group": 1, "topk_group": 1},
+    "granitemoehybrid": {"layer_types": ["mamba", "attention"] * 2, "mamba_d_state": 8},
+    "layoutlmv3": {"coordinate_size": 5, "shape_size": 6, "input_size": 32},
+    "lilt": {"hidden_size": 48, "num_attention_heads": 4},
+    "lxmert": {"visual_feat_dim": 16, "l_layers": 1, "x_layers": 1, "r_layers": 1},
+    "mgp-str": {"num_bpe_labels": 40, "num_wordpiece_labels": 40},
+    "ministral": {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}, "head_dim": 8},
+    "moonshine": {"num_attention_heads": 4, "encoder_num_key_value_heads": 4, "decoder_num_key_value_heads": 4},
+    "patchtst": {"ffn_dim": 48, "d_model": 32},
+    "perceiver": {"num_self_attends_per_block": 1, "num_self_attention_heads": 4, "num_cross_attention_heads": 4, "d_model": 32},
+    **dict.fromkeys(("pvt", "pvt_v2", "glpn"), {"num_attention_heads": [1, 2, 4, 8], "hidden_sizes": [8, 16, 32, 64]}),
+    "speech_to_text": {"conv_channels": 32},
+    "xmod": {"default_language": "en_XX"},
+    "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1},
+    "zamba": {"layers_block_type": ["mamba", "hybrid"] * 2, "num_hidden_layers": 4},
+    **dict.fromkeys(("sam_vision_model", "sam_hq_vision_model"), {"output_channels": 32, "num_pos_feats": 16, "global_attn_indexes": [1]}),
+    **dict.fromkeys(("swin", "donut-swin", "swin2sr"),
+                    {"image_size": 64, "embed_dim": 16, "num_heads": [2, 4, 4, 8], "depths": [1, 1, 1, 1], "window_size": 2}),
+    "vitpose_backbone": {"image_size": [32, 32]},
+    "lfm2_moe": {"layer_types": ["conv", "full_attention"] * 2},
+    "kimi_linear": {"layer_types": ["linear_attention", "full_attention"] * 2, "linear_head_dim": 8, "linear_num_heads": 4},
+    "bailing_hybrid": {"layer_types": ["linear_attention", "full_attention"] * 2},
+    "gemma3n_text": {"num_kv_shared_layers": 2, "layer_types": ["sliding_attention", "full_attention"] * 2},
+    "zamba2": {"layers_block_type": ["mamba", "hybrid"] * 2, "num_hidden_layers": 4, "n_mamba_heads": 8, "mamba_d_state": 8, "adapter_rank": 4},
+    "sam_hq_mask_decoder": {"vit_dim": 32},
+    "mamba2": {"num_heads": 8, "head_dim": 8, "state_size": 8, "n_groups": 2, "chunk_size": 8},
+    "mimi": {"upsample_groups": 32, "num_filters": 4, "codebook_size": 16, "vector_quantization_hidden_dimension": 32},
+    "encodec": {"num_filters": 4, "codebook_size": 16},
+    "dac": {"n_codebooks": 2},
+    "reformer": {"axial_pos_shape": [4, 4], "axial_pos_embds_dim": [16, 16], "attn_layers": ["local", "lsh"], "attention_head_size": 8,
+                 "local_attn_chunk_length": 4, "lsh_attn_chunk_length": 4, "num_buckets": 4, "max_position_embeddings": 16},
+    "neomme": {"head_dim": 16},
+    "patchtsmixer": {"context_length": 32},
+    "vjepa2": {"crop_size": 32, "frames_per_clip": 4, "pred_hidden_size": 32, "pred_num_attention_heads": 4, "pred_num_hidden_layers": 2},
+    "siglip2_vision_model": {"num_patches": 16, "patch_size": 4},
+    "parakeet_encoder": {"num_key_value_heads": 4, "subsampling_conv_channels": 16},
+    "recurrent_gemma": {"num_hidden_layers": 3},
 }
-NO_BACKWARD = {"rwkv": "eager's own backward pass fails: it changes a tensor in place"}
+NO_BACKWARD = {"rwkv": "eager's own backward pass fails: it changes a tensor in place",
+               "reformer": "eager's own backward pass fails outside training"}
 # What stops the others: type | what their configuration or their call said.
 _LISTED = (pathlib.Path(__file__).parent / "models_not_built.txt").read_text().splitlines()
 NOT_BUILT = dict(line.split(" | ", 1) for line in _LISTED if line and not line.startswith("#"))
@@ -176,6 +219,12 @@ def image(config):
     return torch.randn(2, first_of(config, "num_channels", "in_channels", "in_chans", default=3), side, side)
 
 
+def video(config):
+    """Frames of two films."""
+    side = first_of(config, "image_size", default=32)
+    return torch.randn(2, first_of(config, "num_frames", default=4), first_of(config, "num_channels", default=3), side, side)
+
+
 PADDED = torch.tensor([[1] * 12, [0] * 4 + [1] * 8])
 
 
@@ -215,13 +264,55 @@ INPUTS = {
     "timesteps": lambda config: torch.arange(12).expand(2, 12),
 }
 TEXT = ("input_ids", "attention_mask", "decoder_input_ids", "bbox")
-KINDS = [TEXT, (*TEXT, "pixel_values"), (*TEXT, "input_features"), ("pixel_values",), ("input_values",), ("input_features",),
+KINDS = [TEXT, (*TEXT, "pixel_values"), (*TEXT, "input_features"), ("pixel_values", "decoder_input_ids"), ("pixel_values",),
+         ("input_values", "decoder_input_ids"), ("input_values",), ("input_features", "decoder_input_ids"), ("input_features",),
          ("hidden_states", "pixel_values", "grid_thw"), ("states", "actions", "rewards", "returns_to_go", "timesteps")]
 
 
+def series(config):
+    """Past and future of two series, as the forecasting families take them."""
+    long = config.context_length + max(config.lags_sequence)
+    return {name: torch.randn(2, long if "past" in name else config.prediction_length, *([config.num_time_features] * ("time" in name)))
+            for name in ("past_values", "past_time_features", "future_values", "future_time_features")} | {
+                "past_observed_mask": torch.ones(2, long)}
+
+
+GIVEN = {  # by type, where the names do not say what the call needs
+    "speecht5": lambda config: {"input_values": torch.randn(2, 12, config.hidden_size), "attention_mask": PADDED,
+                                "decoder_input_values": torch.randn(2, 7, config.hidden_size)},
+    "speech_to_text": lambda config: {"input_features": torch.randn(2, 48, 80), "decoder_input_ids": ids(7)},
+    "wav2vec2-bert": lambda config: {"input_features": torch.randn(2, 12, 160), "attention_mask": PADDED},
+    "audio-spectrogram-transformer": lambda config: {"input_values": torch.randn(2, config.max_length, config.num_mel_bins)},
+    "mgp-str": lambda config: {"pixel_values": torch.randn(2, 3, 32, 128)},
+    "layoutlmv3": lambda config: {"input_ids": ids(12), "attention_mask": PADDED, "bbox": INPUTS["bbox"](config)},
+    "bros": lambda config: {"input_ids": ids(12), "attention_mask": PADDED, "bbox": torch.rand(2, 12, 4).sort(-1).values},
+    "lxmert": lambda config: {"input_ids": ids(12), "attention_mask": PADDED, "visual_feats": torch.randn(2, 5, 16),
+                              "visual_pos": torch.rand(2, 5, 4)},
+    "perceiver": lambda config: {"inputs": torch.randn(2, 12, config.d_model), "attention_mask": PADDED},
+    **dict.fromkeys(("patchtst", "patchtsmixer"), lambda config: {"past_values": torch.randn(2, config.context_length, 1)}),
+    **dict.fromkeys(("mimi", "encodec", "dac"), lambda config: {"input_values": torch.randn(2, 1, 1600)}),
+    "siglip2_vision_model": lambda config: {
+        "pixel_values": torch.randn(2, 16, 48), "pixel_attention_mask": torch.tensor([[1] * 16, [1] * 12 + [0] * 4]),
+        "spatial_shapes": torch.tensor([[4, 4], [3, 4]])},
+    **dict.fromkeys(("parakeet_encoder", "parakeet_ctc"),
+                    lambda config: {"input_features": torch.randn(2, 64, first_of(config, "num_mel_bins"))}),
+    "siglip2": lambda config: {"input_ids": ids(12), "attention_mask": PADDED, **GIVEN["siglip2_vision_model"](config)},
+    "pix2struct": lambda config: {"flattened_patches": torch.cat((torch.randint(1, 8, (2, 12, 2)), torch.randn(2, 12, 768)), -1),
+                                  "attention_mask": PADDED, "decoder_input_ids": ids(7)},
+    "timesfm": lambda config: {"past_values": torch.randn(2, 64), "past_values_padding": torch.zeros(2, 64),
+                               "freq": torch.zeros(2, 1, dtype=torch.long)},
+    "vjepa2": lambda config: {"pixel_values_videos": torch.randn(2, 4, 3, 32, 32)},
+    **dict.fromkeys(("videomae", "timesformer", "vivit"), lambda config: {"pixel_values": video(config)}),
+    **dict.fromkeys(("autoformer", "informer", "time_series_transformer"), series),
+}
+
+
 def inputs_of(model):
-    """What the model's call needs: the first of the kinds it takes; a batch with padding where it reads text."""
+    """What the model's call needs: its type's own, or the first of the kinds it takes; a batch with padding where it reads text."""
     names = inspect.signature(model.forward).parameters
+    if model.config.model_type in GIVEN:
+        torch.manual_seed(2)
+        return GIVEN[model.config.model_type](model.config)
     problem = None
     for kind in KINDS:
         wanted = [name for name in kind if name in names]
