@@ -165,6 +165,11 @@ void add_train(std::vector<ConfigKey>& keys) {
   train.number("ema", &R::ema, kProbability,
                "Decay of a running mean of the weights; it is shipped where it validates better than the weights, or "
                "where there is no validation; 0: none is kept.");
+  train.number("layer_decay", &R::layer_decay, {.high = 1, .low_excluded = true},
+               "The learning rate of a layer is that of the one above it times this, the embeddings' that of the first "
+               "layer times this; what comes after the last layer has the whole rate.");
+  train.integer("frozen", &R::frozen, {0, 4096},
+                "With model.from: the embeddings and so many of the first layers stay as they are; 0: all is learned.");
   train.integer("validate_every", &R::validate_every, {0, kMillion * 1000},
                 "Steps between validations; 0: after every epoch.");
   train.integer("save_every", &R::save_every, {1, kMillion * 1000}, "Steps between checkpoints.");
