@@ -99,6 +99,14 @@ std::map<std::string, Reach> ConfigReach::data_keys() const {
               EXPECT_EQ(now.start.data.examples, "texts with 60 labels");
             },
         .prepare = labelled()}},
+      {"data.label_separator",
+       {.value = std::string("e"),  // "yes" is two labels then, and a label has a row of 16 and a bias
+        .expect = more_parameters(16 + 1),
+        .prepare =
+            [this](TrainConfig& c) {
+              labelled()(c);
+              c.task.labels = LabelKind::several;
+            }}},
       {"data.pair",
        {.value = int64_t{3},
         .expect =

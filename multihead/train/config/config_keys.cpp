@@ -24,8 +24,13 @@ void add_task(std::vector<ConfigKey>& keys) {
   task.integer("samples", &T::samples, {0, 100}, "Texts that a language model writes at each validation.");
   task.text(
       "metric", &T::metric,
-      "The metric that tells the better model: of a classifier \"accuracy\", \"macro_f1\", \"matthews\" or \"loss\"; empty: "
-      "the task's own, accuracy or the loss.");
+      "The metric that tells the better model: of a classifier \"accuracy\", \"macro_f1\", \"matthews\" or \"loss\", with task.labels "
+      "others; empty: the task's own, accuracy or the loss.");
+  task.choice<LabelKind>(
+      "labels", &T::labels, {{"one", LabelKind::one}, {"several", LabelKind::several}, {"number", LabelKind::number}},
+      "Of classify: what a text has: one label; any number of labels that data.label_separator parts, judged by "
+      "\"micro_f1\", \"macro_f1\", \"exact_match\" or \"loss\"; or a number, judged by \"pearson\", \"spearman\", "
+      "\"mean_absolute_error\" or \"loss\".");
   task.choice<ClassWeights>(
       "class_weights", &T::class_weights, {{"none", ClassWeights::none}, {"balanced", ClassWeights::balanced}},
       "Of a classifier: how much an example counts in the loss: all the same, or so that every class counts the "
