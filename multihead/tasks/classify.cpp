@@ -6,7 +6,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/io/durable_file.h"
-#include "multihead/metrics/label_sets.h"
+#include "multihead/metrics/classification.h"
 #include "multihead/metrics/regression.h"
 #include "multihead/models/model_file.h"
 #include "multihead/tasks/class_loss.h"

@@ -10,9 +10,9 @@
 #include "multihead/metrics/classification.h"
 #include "multihead/tasks/data/batches.h"
 #include "multihead/tasks/data/labelled_text.h"
+#include "multihead/tasks/data/text_targets.h"
 #include "multihead/tasks/models/labelled_model.h"
 #include "multihead/tasks/task.h"
-#include "multihead/tasks/text_targets.h"
 
 namespace mh {
 

@@ -1,5 +1,5 @@
 // Several labels of a text, and numbers: cells, losses, metrics, and folders that say what their scores mean.
-#include "multihead/tasks/text_targets.h"
+#include "multihead/tasks/data/text_targets.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Cells of a table to what is right.
-#include "multihead/tasks/text_targets.h"
+#include "multihead/tasks/data/text_targets.h"
 
 #include <algorithm>
 #include <charconv>
