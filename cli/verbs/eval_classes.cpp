@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -47,7 +48,7 @@ void print_matrix(const ConfusionMatrix& matrix, const Labels& labels) {
 // `counted`: what the examples are called in JSON.
 int print_scores(const EvalClasses& choice, const ClassScores& scores, const Labels& labels, const char* counted) {
   if (choice.json) {
-    nlohmann::ordered_json out{{counted, scores.references.size()}};
+    nlohmann::ordered_json out{{counted, scores.size()}};
     for (const auto& [name, value] : scores.metrics()) out[name] = value;
     if (choice.confusion) {
       const ConfusionMatrix matrix = confusion_matrix(scores.predictions, scores.references, scores.classes);
@@ -76,9 +77,14 @@ TrainConfig config_beside(const std::string& folder, const std::vector<std::stri
 
 int eval_classes(const EvalClasses& choice) {
   LabelledModel model = load_classifier(choice.model);
-  const LabelledTexts texts = read_labelled(choice.file, data_of(choice));
+  if (choice.confusion && model.model.labels() != LabelKind::one)
+    throw CLI::ValidationError("--confusion", "is for one label of a text; this model gives several, or a number");
+  const DataConfig data = data_of(choice);
+  const LabelledTexts texts = read_labelled(choice.file, data);
   for (const std::string& sentence : texts.report) mention("multihead eval: {}", sentence);
-  return print_scores(choice, score_classes(model, texts, {.compute = choice.compute}), model.labels, "texts");
+  const ClassScores scores =
+      score_classes(model, texts, {.compute = choice.compute, .label_separator = data.label_separator});
+  return print_scores(choice, scores, model.labels, "texts");
 }
 
 int eval_pixels(const EvalClasses& choice) {

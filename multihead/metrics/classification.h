@@ -49,4 +49,17 @@ double macro_f1(const ConfusionMatrix& matrix);
 //   (c s - Σ r_k p_k) / sqrt((s² - Σ p_k²) (s² - Σ r_k²)),   0 where one side knows a single class.
 double matthews_correlation(const ConfusionMatrix& matrix);
 
+// Of items that may have several labels, or none. Of a label: F1 = 2 · both / (predicted + right), a quotient of zeros
+// 0.
+struct LabelSetScores {
+  double micro_f1 = 0;     // of all labels together
+  double macro_f1 = 0;     // the mean over labels
+  double exact_match = 0;  // the share of items whose predicted set is the right one
+};
+
+// predictions and references: (items, labels), 1 where an item has a label, else 0. Throws: invalid_argument where
+// the lists are empty, differ in length or hold no whole items.
+LabelSetScores label_set_scores(std::span<const uint8_t> predictions, std::span<const uint8_t> references,
+                                int64_t labels);
+
 }  // namespace mh

@@ -84,6 +84,13 @@ double mean_squared_error(std::span<const double> predictions, std::span<const d
   return sum / static_cast<double>(predictions.size());
 }
 
+double mean_absolute_error(std::span<const double> predictions, std::span<const double> references) {
+  check_numbers("mean_absolute_error", predictions, references, 1);
+  double sum = 0;
+  for (size_t i = 0; i < predictions.size(); ++i) sum += std::abs(predictions[i] - references[i]);
+  return sum / static_cast<double>(predictions.size());
+}
+
 double pearson_correlation(std::span<const double> predictions, std::span<const double> references) {
   check_numbers("pearson_correlation", predictions, references, 2);
   return correlation(predictions, references);

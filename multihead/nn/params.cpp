@@ -67,15 +67,19 @@ const Param& ParamStore::add(const std::string& name, const Tensor& value) {
   return *params_.back();
 }
 
+const Param& ParamStore::add_learned(const std::string& name, const Tensor& value) {
+  return add(name, options_.is_frozen && options_.is_frozen(name) ? value : parameter(value));
+}
+
 const Param& ParamStore::make(const std::string& name, const Shape& shape, const Init& init) {
   check_new(name, shape, init);
-  if (!from_file_) return add(name, parameter(fresh(name, shape, init, options_.seed).to(options_.device)));
+  if (!from_file_) return add_learned(name, fresh(name, shape, init, options_.seed).to(options_.device));
   const Tensor& from = loaded(name, shape);
   if (options_.in_place) return add(name, from.to(DType::f32).contiguous().to(options_.device));
   // A copy: what a file maps is not ours to write.
   const Tensor value = empty(shape, DType::f32, options_.device);
   value.copy_from(from);
-  return add(name, parameter(value));
+  return add_learned(name, value);
 }
 
 const Param& ParamStore::make_stored(const std::string& name, const Shape& shape, const Init& init) {

@@ -26,7 +26,7 @@ struct Init {
   static Init uniform(double scale) { return {Kind::uniform, scale}; }
 };
 
-// A learned tensor: f32, traced, with a bf16 copy beside it where products run in bf16.
+// A learned tensor: f32, traced (but where it is frozen), with a bf16 copy beside it where products run in bf16.
 struct Param {
   std::string name{};
   Tensor value{};
@@ -40,6 +40,8 @@ struct ParamStoreOptions {
   bool in_place = false;
   // What a file calls one of our parameters, for sentences; our name where not given.
   std::function<std::string(const std::string&)> file_name{};
+  // Parameters that are not learned, by name: untraced, so that no gradient of them is computed.
+  std::function<bool(const std::string&)> is_frozen{};
   Device device{};  // where the parameters lie, and with them what a model computes
 };
 
@@ -75,6 +77,7 @@ class ParamStore {
  private:
   const Tensor& loaded(const std::string& name, const Shape& shape) const;
   const Param& add(const std::string& name, const Tensor& value);
+  const Param& add_learned(const std::string& name, const Tensor& value);
   void check_new(const std::string& name, const Shape& shape, const Init& init) const;
   ParamStoreOptions options_;
   std::map<std::string, Tensor> loaded_;

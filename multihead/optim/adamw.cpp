@@ -27,10 +27,11 @@ void check_settings(const AdamWSettings& s) {
 void check_learned(const std::vector<Learned>& learned) {
   std::set<std::string> names;
   std::set<const void*> places;
-  for (const auto& [name, value, copy] : learned) {
+  for (const auto& [name, value, copy, rate] : learned) {
     check(value && value.dtype() == DType::f32 && value.trace() != 0 && value.trace() != kCutTrace,
           "AdamW: {} cannot be learned; expected an f32 tensor that parameter() made; it is {} {}", name,
           mh::name(value.dtype()), value.shape());
+    check(is_size(rate), "AdamW: the rate of {} is {}; expected a finite number, 0 or more", name, rate);
     check(names.insert(name).second, "AdamW: two parameters are named {}; expected each name once", name);
     check(value.count() == 0 || places.insert(value.view().data).second,
           "AdamW: {} is given twice, under two names; expected each parameter once; it is {}", name, value.shape());
@@ -64,16 +65,16 @@ double AdamW::step(const Gradients& gradients, double rate) {
   if (!std::isfinite(norm)) return norm;
   ++steps_;
   const double scale = settings_.clip > 0 && norm > settings_.clip ? settings_.clip / norm : 1;
-  const AdamwOptions options{.rate = static_cast<float>(rate),
-                             .beta1 = static_cast<float>(settings_.beta1),
-                             .beta2 = static_cast<float>(settings_.beta2),
-                             .eps = static_cast<float>(settings_.epsilon),
-                             .decay = static_cast<float>(settings_.weight_decay),
-                             .step = steps_,
-                             .gradient_scale = static_cast<float>(scale)};
+  AdamwOptions options{.beta1 = static_cast<float>(settings_.beta1),
+                       .beta2 = static_cast<float>(settings_.beta2),
+                       .eps = static_cast<float>(settings_.epsilon),
+                       .decay = static_cast<float>(settings_.weight_decay),
+                       .step = steps_,
+                       .gradient_scale = static_cast<float>(scale)};
   const double part = (1 - settings_.mean) / (1 - std::pow(settings_.mean, static_cast<double>(steps_)));
   for (const Slot& slot : slots_) {
     const Tensor value = slot.learned.value.detach();
+    options.rate = static_cast<float>(rate * slot.learned.rate);
     if (const Tensor g = gradients.find(slot.learned.value))
       adamw({value, slot.m, slot.v, slot.learned.copy}, g, options);
     if (!slot.mean) continue;

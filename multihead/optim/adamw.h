@@ -16,6 +16,7 @@ struct Learned {
   std::string name;
   Tensor value;
   Tensor copy{};
+  double rate = 1;  // times the rate of a step
 };
 
 struct AdamWSettings {
@@ -30,8 +31,8 @@ struct AdamWSettings {
 // for any number of threads.
 class AdamW {
  public:
-  // Throws: invalid_argument for betas or a mean outside [0, 1), other settings that are negative or not finite, and a
-  // parameter that is given twice or is not traced f32.
+  // Throws: invalid_argument for betas or a mean outside [0, 1), other settings, or rates, that are negative or not
+  // finite, and a parameter that is given twice or is not traced f32.
   AdamW(std::vector<Learned> learned, const AdamWSettings& settings);
 
   // One step with this learning rate. A tensor without a gradient stays as it is. Returns the norm of all gradients

@@ -2,9 +2,12 @@
 #include "multihead/tasks/classify.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "multihead/base/error.h"
 #include "multihead/io/durable_file.h"
+#include "multihead/metrics/classification.h"
+#include "multihead/metrics/regression.h"
 #include "multihead/models/model_file.h"
 #include "multihead/tasks/class_loss.h"
 #include "multihead/tasks/settle_tokenizer.h"
@@ -17,21 +20,23 @@ namespace {
 constexpr const char* kClassify = "classify";
 constexpr int64_t kMostInMatrix = 10'000;  // classes of a confusion matrix
 
-std::vector<int32_t> classes_of(const LabelledTexts& texts, const Labels& labels) {
-  std::vector<int32_t> out;
-  for (size_t n = 0; n < texts.rows.size(); ++n) out.push_back(labels.require(texts.rows[n].label, texts.where(n)));
-  return out;
+struct MetricNames {
+  LabelKind kind;
+  const char* key;
+  std::vector<std::string> names;  // the first is the task's own
+};
+
+const MetricNames& metrics_of(LabelKind kind) {
+  static const std::vector<MetricNames> all{
+      {LabelKind::one, "one", {"accuracy", "macro_f1", "matthews", "loss"}},
+      {LabelKind::several, "several", {"micro_f1", "macro_f1", "exact_match", "loss"}},
+      {LabelKind::number, "number", {"pearson", "spearman", "mean_absolute_error", "loss"}}};
+  return *std::find_if(all.begin(), all.end(), [&](const MetricNames& each) { return each.kind == kind; });
 }
 
-Labels labels_of(const LabelledTexts& texts) {
-  std::vector<std::string> names;
-  for (const LabelledText& row : texts.rows) names.push_back(row.label);
-  Labels out(std::move(names));
-  check(out.size() >= 2, "{}: every row has the label '{}'; expected two labels or more", texts.name, out.name(0));
-  return out;
-}
+LabelReading reading_of(const TaskSetup& setup) { return {setup.task.labels, setup.data.label_separator}; }
 
-std::unique_ptr<TextsOfOneBatch> pack(const EncodedTexts& texts, const std::vector<int32_t>& classes,
+std::unique_ptr<TextsOfOneBatch> pack(const EncodedTexts& texts, const TextTargets& right,
                                       std::span<const int64_t> numbers) {
   std::vector<int32_t> ids, types;
   std::vector<int64_t> lengths;
@@ -40,18 +45,18 @@ std::unique_ptr<TextsOfOneBatch> pack(const EncodedTexts& texts, const std::vect
     ids.insert(ids.end(), texts.ids(n).begin(), texts.ids(n).end());
     types.insert(types.end(), texts.types(n).begin(), texts.types(n).end());
     lengths.push_back(static_cast<int64_t>(texts.ids(n).size()));
-    out->references.push_back(classes[static_cast<size_t>(n)]);
   }
+  out->right = right.of(numbers);
   const auto rows = static_cast<int64_t>(ids.size());
   out->texts = {tensor<int32_t>(ids, {rows}), Sequences::of_lengths(lengths)};
   out->types = tensor<int32_t>(types, {rows});
   return out;
 }
 
-ClassScores scores_of(TextModel& model, const EncodedTexts& texts, const std::vector<int32_t>& classes,
+ClassScores scores_of(TextModel& model, const EncodedTexts& texts, const TextTargets& right,
                       const ClassScoreOptions& options) {
   model.pack(options.compute);
-  ClassScores out{.classes = model.classes()};
+  ClassScores out{.classes = model.classes(), .labels = right.kind};
   for (int64_t begin = 0; begin < texts.size();) {
     std::vector<int64_t> numbers;
     int64_t filled = 0;
@@ -62,10 +67,10 @@ ClassScores scores_of(TextModel& model, const EncodedTexts& texts, const std::ve
       filled += length;
     }
     begin += static_cast<int64_t>(numbers.size());
-    const auto batch = pack(texts, classes, numbers);
+    const auto batch = pack(texts, right, numbers);
     Pass pass = Pass::inference(options.compute);
     const Tensor logits = model.logits(batch->texts, batch->types, pass);
-    out.add(logits, batch->references);
+    out.add(logits, batch->right);
   }
   return out;
 }
@@ -81,8 +86,13 @@ void check_columns(const TaskSetup& setup) {
         "config: data.text is column {}, data.label {}{}; expected different columns", data.text, data.label,
         data.pair.empty() ? "" : ", data.pair " + data.pair);
   const std::string& metric = setup.task.metric;
-  check(metric.empty() || metric == "accuracy" || metric == "macro_f1" || metric == "matthews" || metric == "loss",
-        "config: task.metric is \"{}\"; expected \"accuracy\", \"macro_f1\", \"matthews\" or \"loss\"", metric);
+  const MetricNames& known = metrics_of(setup.task.labels);
+  check(metric.empty() || std::find(known.names.begin(), known.names.end(), metric) != known.names.end(),
+        "config: task.metric is \"{}\"; with task.labels \"{}\" expected one of {}", metric, known.key,
+        fmt::join(known.names, ", "));
+  check(setup.task.labels == LabelKind::one || setup.task.class_weights == ClassWeights::none,
+        "config: task.class_weights is \"balanced\", and task.labels \"{}\"; expected \"none\"", known.key);
+  check(!data.label_separator.empty(), "config: data.label_separator is empty; expected what parts two labels");
   check(setup.model.encoder_layers >= 1, "config: model.encoder_layers is 0; a classifier expects 1 or more");
 }
 
@@ -92,7 +102,7 @@ TaskType classify_type() {
   return {
       .kind = TaskKind::classify,
       .name = kClassify,
-      .learns = "the label of a text or of a pair of texts, by an encoder",
+      .learns = "the label of a text or of a pair of texts, its labels or a number, by an encoder",
       .examples = "texts with labels",
       .model = kClassify,
       .use = "classify FOLDER < LINES",
@@ -103,7 +113,32 @@ TaskType classify_type() {
       .make = [](const TaskSetup& setup) -> std::unique_ptr<Task> { return std::make_unique<ClassifyTask>(setup); }};
 }
 
+namespace {
+
+Metrics set_metrics(const ClassScores& scores) {
+  std::vector<uint8_t> said, right;
+  for (const float z : scores.said) said.push_back(z > 0);  // a probability above a half
+  for (const float t : scores.right) right.push_back(t > 0);
+  const LabelSetScores s = label_set_scores(said, right, scores.classes);
+  return {{"micro_f1", s.micro_f1}, {"macro_f1", s.macro_f1}, {"exact_match", s.exact_match}, {"loss", scores.loss}};
+}
+
+Metrics number_metrics(const ClassScores& scores) {
+  const std::vector<double> said(scores.said.begin(), scores.said.end()),
+      right(scores.right.begin(), scores.right.end());
+  constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+  const bool correlate = said.size() >= 2;
+  return {{"pearson", correlate ? pearson_correlation(said, right) : kUndefined},
+          {"spearman", correlate ? spearman_correlation(said, right) : kUndefined},
+          {"mean_absolute_error", mean_absolute_error(said, right)},
+          {"loss", scores.loss}};
+}
+
+}  // namespace
+
 Metrics ClassScores::metrics() const {
+  if (labels == LabelKind::several) return set_metrics(*this);
+  if (labels == LabelKind::number) return number_metrics(*this);
   Metrics out{{"accuracy", accuracy(predictions, references)}};
   if (classes <= kMostInMatrix) {
     const ConfusionMatrix matrix = confusion_matrix(predictions, references, classes);
@@ -125,12 +160,25 @@ void ClassScores::add(const Tensor& logits, const std::vector<int32_t>& right) {
   references.insert(references.end(), right.begin(), right.end());
 }
 
+void ClassScores::add(const Tensor& z, const TextTargets& wanted) {
+  if (labels == LabelKind::one) return add(z, wanted.classes);
+  const auto before = static_cast<double>(size()), more = static_cast<double>(wanted.size());
+  loss = (loss * before + target_loss(z, wanted, 0).nll.item({})) / std::max(1.0, before + more);
+  said.insert(said.end(), z.data<float>(), z.data<float>() + z.count());
+  right.insert(right.end(), wanted.values.begin(), wanted.values.end());
+}
+
+int64_t ClassScores::size() const {
+  if (labels == LabelKind::one) return static_cast<int64_t>(references.size());
+  return static_cast<int64_t>(right.size()) / classes;
+}
+
 LabelledModel load_classifier(const std::string& folder) { return load_labelled_model(folder, kClassify); }
 
 ClassScores score_classes(LabelledModel& model, const LabelledTexts& texts, const ClassScoreOptions& options) {
-  const std::vector<int32_t> classes = classes_of(texts, model.labels);
+  const TextTargets right = targets_of(texts, model.labels, {model.model.labels(), options.label_separator});
   const EncodedTexts encoded(texts, model.tokenizer, model.max_length);
-  return scores_of(model.model, encoded, classes, options);
+  return scores_of(model.model, encoded, right, options);
 }
 
 ClassifyTask::ClassifyTask(const TaskSetup& setup) : setup_(detail::with_tokenizer_of_start(setup)) {
@@ -141,9 +189,9 @@ ClassifyTask::ClassifyTask(const TaskSetup& setup) : setup_(detail::with_tokeniz
   if (setup.events.on_message)
     for (const LabelledTexts* texts : {&train, &valid})
       for (const std::string& sentence : texts->report) setup.events.on_message(sentence);
-  labels_ = labels_of(train);
-  train_classes_ = classes_of(train, labels_);
-  valid_classes_ = classes_of(valid, labels_);
+  labels_ = labels_of(train, reading_of(setup));
+  train_right_ = targets_of(train, labels_, reading_of(setup));
+  valid_right_ = targets_of(valid, labels_, reading_of(setup));
   tokenizer_ = detail::settle_tokenizer(
       setup_,
       [&] {
@@ -157,7 +205,8 @@ ClassifyTask::ClassifyTask(const TaskSetup& setup) : setup_(detail::with_tokeniz
       false);
   train_ = EncodedTexts(train, tokenizer_, setup.max_length());
   valid_ = EncodedTexts(valid, tokenizer_, setup.max_length());
-  if (setup.task.class_weights == ClassWeights::balanced) weights_ = balanced_weights(train_classes_, labels_.size());
+  if (setup.task.class_weights == ClassWeights::balanced)
+    weights_ = balanced_weights(train_right_.classes, labels_.size());
   std::vector<ExampleLength> lengths;
   for (int64_t n = 0; n < train_.size(); ++n) lengths.push_back({1, static_cast<int64_t>(train_.ids(n).size())});
   // A window as large as a batch: without padding there is nothing to gain from texts of one length.
@@ -167,10 +216,12 @@ ClassifyTask::ClassifyTask(const TaskSetup& setup) : setup_(detail::with_tokeniz
 }
 
 TaskFacts ClassifyTask::facts() const {
-  const std::string metric = setup_.task.metric.empty() ? "accuracy" : setup_.task.metric;
-  return {.examples = fmt::format("texts with {} labels", labels_.size()),
+  const LabelKind kind = setup_.task.labels;
+  const std::string metric = setup_.task.metric.empty() ? metrics_of(kind).names.front() : setup_.task.metric;
+  return {.examples =
+              kind == LabelKind::number ? "texts with numbers" : fmt::format("texts with {} labels", labels_.size()),
           .counted = "texts",
-          .watched = {.metric = metric, .higher_is_better = metric != "loss"},
+          .watched = {.metric = metric, .higher_is_better = metric != "loss" && metric != "mean_absolute_error"},
           .train = train_.size(),
           .valid = valid_.size(),
           .tokens = train_.size(),
@@ -184,7 +235,7 @@ std::string ClassifyTask::digest() const { return train_.digest(); }
 std::string ClassifyTask::tokenizer() const { return tokenizer_hash(tokenizer_); }
 
 std::unique_ptr<Batch> ClassifyTask::batch(const Position& at) const {
-  return pack(train_, train_classes_, order_->examples(at));
+  return pack(train_, train_right_, order_->examples(at));
 }
 
 void ClassifyTask::make_model(std::shared_ptr<ParamStore> store) {
@@ -198,11 +249,12 @@ void ClassifyTask::make_model(std::shared_ptr<ParamStore> store) {
 CrossEntropy ClassifyTask::loss(const Batch& batch, Pass& pass) const {
   const auto& given = dynamic_cast<const TextsOfOneBatch&>(batch);
   const Tensor logits = model_->logits(given.texts, given.types, pass);
-  return class_loss(logits, given.references, setup_.smoothing, weights_);
+  if (given.right.kind != LabelKind::one) return target_loss(logits, given.right, setup_.smoothing);
+  return class_loss(logits, given.right.classes, setup_.smoothing, weights_);
 }
 
 Verdict ClassifyTask::validate(const ValidateOptions& options) {
-  const ClassScores scores = scores_of(*model_, valid_, valid_classes_,
+  const ClassScores scores = scores_of(*model_, valid_, valid_right_,
                                        {.tokens_per_batch = setup_.data.tokens_per_batch, .compute = options.compute});
   Verdict out{.metrics = scores.metrics()};
   out.watch(facts().watched.metric);

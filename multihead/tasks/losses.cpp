@@ -1,4 +1,4 @@
-// Log-probabilities against targets: a table of them, or one row of each sequence.
+// Log-probabilities against targets, a table of them or one row of each sequence; labels for themselves; numbers.
 #include "multihead/tasks/losses.h"
 
 #include <cmath>
@@ -50,6 +50,29 @@ CrossEntropy row_cross_entropy(const Tensor& logits, const Sequences& at, const 
     out.loss = add(out.loss,
                    scale(sum(mul(logits, tensor<float>(smoothed, {rows}))), smoothing / static_cast<float>(sequences)));
   return out;
+}
+
+// Each element is a choice between 0 and its logit: what exp makes of neither overflows.
+Tensor binary_cross_entropy(const Tensor& logits, const Tensor& t, float smoothing) {
+  check(logits.shape() == t.shape(),
+        "binary_cross_entropy: logits and targets have different shapes; expected one; {} and {}", logits.shape(),
+        t.shape());
+  const int64_t count = logits.count();
+  std::vector<int32_t> targets(static_cast<size_t>(count));
+  const Tensor wanted = t.contiguous();
+  for (int64_t n = 0; n < count; ++n) {
+    const float value = wanted.data<float>()[n];
+    check(value == 0 || value == 1, "binary_cross_entropy: target {} is {}; expected 0 or 1", n, value);
+    targets[static_cast<size_t>(n)] = value == 1 ? 1 : 0;
+  }
+  const Tensor pairs = concat({zeros({count, 1}), reshape(logits, {count, 1})}, 1);
+  return cross_entropy(pairs, tensor<int32_t>(targets, {count}), {.smoothing = smoothing}).loss;
+}
+
+Tensor squared_error(const Tensor& x, const Tensor& t) {
+  check(x.shape() == t.shape(), "squared_error: numbers and targets have different shapes; expected one; {} and {}",
+        x.shape(), t.shape());
+  return scale(sum(square(sub(x, t))), 1 / static_cast<float>(x.count()));
 }
 
 }  // namespace mh

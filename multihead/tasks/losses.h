@@ -19,4 +19,14 @@ Tensor soft_cross_entropy(const Tensor& logits, const Tensor& t);
 // Gradient: of logits. Throws: invalid_argument where shapes do not fit, a sequence is empty, or a target is outside.
 CrossEntropy row_cross_entropy(const Tensor& logits, const Sequences& at, const Tensor& targets, float smoothing = 0);
 
+// Of labels that do not exclude one another: logits f32 and t f32 of one shape, t 0 or 1, p = 1 / (1 + exp(-logit)).
+//   the mean over all elements of -t' log p - (1 - t') log(1 - p),   t' = (1 - smoothing) t + smoothing / 2
+// A scalar, f32. Gradient: of logits, (p - t') / elements. Throws: invalid_argument where the shapes differ, or t holds
+// another number.
+Tensor binary_cross_entropy(const Tensor& logits, const Tensor& t, float smoothing = 0);
+
+// The mean over all elements of (x - t)²; x and t f32 of one shape. A scalar. Gradient: of x, 2 (x - t) / elements.
+// Throws: invalid_argument where the shapes differ.
+Tensor squared_error(const Tensor& x, const Tensor& t);
+
 }  // namespace mh

@@ -25,6 +25,7 @@ struct TokenizerConfig {
 
 enum class TaskKind { translation, language_model, classify, tag, answer, recommend, image_class, speech_class };
 enum class ClassWeights { none, balanced };
+enum class LabelKind { one, several, number };  // of a text: a class; labels that do not exclude one another; a number
 
 struct TaskConfig {
   TaskKind kind = TaskKind::translation;
@@ -32,6 +33,7 @@ struct TaskConfig {
   int64_t samples = 3;   // texts that a language model writes at each validation
   std::string metric{};  // that is watched; empty: the task's own
   ClassWeights class_weights = ClassWeights::none;
+  LabelKind labels = LabelKind::one;
 };
 
 // Of a model that reads one text, or one picture, as a whole. Below 0: model.dropout.
@@ -52,6 +54,7 @@ struct DataConfig {
   int64_t source_column = 1, target_column = 2;
   // Of rows with a label: columns by number or name.
   std::string text = "1", label = "2", pair{};
+  std::string label_separator = ",";               // where a text has several
   std::string user = "1", item = "2", time = "3";  // of histories; no time: the rows' order
   TableFormat format = TableFormat::by_name;
   bool header = false;

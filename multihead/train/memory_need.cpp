@@ -35,6 +35,20 @@ Sizes sizes_of(const TransformerConfig& c, TaskKind kind) {
   return out;
 }
 
+// The tables, and the first layers, without what comes after them: what train.frozen says.
+int64_t frozen_parameters(const TrainConfig& config) {
+  const auto& type = task_type(config.task.kind);
+  if (config.train.frozen == 0 || config.recurrent.is_recurrent()) return 0;
+  TransformerConfig c = config.model;
+  const int64_t encoder = type.encoder ? c.encoder_layers : 0;
+  c.encoder_layers = std::min(encoder, config.train.frozen);
+  c.decoder_layers = std::min(c.decoder_layers, config.train.frozen - c.encoder_layers);
+  const Sizes sizes = sizes_of(c, config.task.kind);
+  const int64_t norms = 2 * (int{type.encoder} + int{type.decoder}) * c.width;
+  const int64_t output = type.decoder && !c.tied ? c.vocabulary * c.width : 0;
+  return sizes.matrices + sizes.vectors - norms - output;
+}
+
 // Of layers of one direction, the first of which reads `input` and the others `between` numbers.
 Sizes sizes_of_cells(int64_t gates, int64_t hidden, int64_t input, int64_t between, int64_t layers) {
   return {.matrices = gates * hidden * (input + (layers - 1) * between + layers * hidden),
@@ -79,7 +93,7 @@ int64_t training_bytes(const TrainConfig& config) {
   const int64_t copies = config.train.ema > 0 ? 5 : 4;  // weights, gradients, two moments, the mean
   const int64_t halves = config.train.precision == DType::f32 ? 0 : sizes.matrices;
   const bool table = !config.recurrent.is_recurrent() && config.model.positions == ModelPositions::sinusoidal;
-  return 4 * copies * (sizes.matrices + sizes.vectors) + 2 * halves +
+  return 4 * copies * (sizes.matrices + sizes.vectors) - 4 * (copies - 1) * frozen_parameters(config) + 2 * halves +
          (table ? 4 * config.model.max_length * config.model.width : 0);
 }
 

@@ -14,7 +14,8 @@ int64_t parameter_count(const TransformerConfig& config, TaskKind kind = TaskKin
 int64_t parameter_count(const TrainConfig& config);
 
 // Bytes of weights, gradients and AdamW's two moments, with the running mean where train.ema keeps one, the bf16 copies
-// that train.precision makes, and the table of sinusoids. What a batch needs on top depends on its sentences.
+// that train.precision makes, and the table of sinusoids; of what train.frozen keeps, the weights alone. What a batch
+// needs on top depends on its sentences.
 int64_t training_bytes(const TrainConfig& config);
 
 // Throws: invalid_argument, with both numbers, where training_bytes is more than `available`. A vocabulary that is not

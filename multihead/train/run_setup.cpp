@@ -9,9 +9,37 @@
 #include "multihead/tasks/task_type.h"
 #include "multihead/train/config/run_options.h"
 #include "multihead/train/memory_need.h"
+#include "multihead/train/parameter_depth.h"
 #include "multihead/train/start_model.h"
 
 namespace mh::detail {
+
+namespace {
+
+ParamStoreOptions store_options(const TrainConfig& config) {
+  ParamStoreOptions out{.seed = static_cast<uint64_t>(config.train.seed), .compute = config.train.precision};
+  // Of an encoder alone, which may be one of a folder with more layers, all of them.
+  const bool is_alone = !task_type(config.task.kind).decoder;
+  const ModelDepth below{.encoder = is_alone ? kAnyLayers : config.model.encoder_layers};
+  if (const int64_t frozen = config.train.frozen; frozen > 0)
+    out.is_frozen = [frozen, below](const std::string& name) { return is_frozen(name, below, frozen); };
+  return out;
+}
+
+std::unique_ptr<Stepper> make_stepper(const TrainConfig& config, std::shared_ptr<ParamStore> store, int64_t steps) {
+  const ModelDepth depth = depth_of(*store);
+  check(config.train.frozen <= depth.layers(),
+        "config: train.frozen is {}, and the model has {} layers; expected at most as many", config.train.frozen,
+        depth.layers());
+  StepperOptions options = stepper_options(config, steps);
+  if (const double decay = config.train.layer_decay; decay < 1)
+    options.rate_of = [depth, decay](const std::string& name) {
+      return rate_at_level(parameter_level(name, depth), depth, decay);
+    };
+  return std::make_unique<Stepper>(std::move(store), options);
+}
+
+}  // namespace
 
 RunSetup::RunSetup(const TrainRequest& request) : config(request.config) {
   check_config(config);
@@ -37,11 +65,10 @@ RunSetup::RunSetup(const TrainRequest& request) : config(request.config) {
   loader = std::make_unique<Loader>(*task);
   steps = planned_steps(config, *task);
   check_fits_memory(config, available_memory());
-  const auto store = std::make_shared<ParamStore>(
-      ParamStoreOptions{.seed = static_cast<uint64_t>(config.train.seed), .compute = config.train.precision});
+  const auto store = std::make_shared<ParamStore>(store_options(config));
   task->make_model(store);
   if (!start.model.weights.empty()) store->take(start.model.weights);
-  stepper = std::make_unique<Stepper>(store, stepper_options(config, steps));
+  stepper = make_stepper(config, store, steps);
 }
 
 std::vector<StepBatch> RunSetup::next_batches() const {

@@ -10,9 +10,15 @@ namespace mh {
 
 namespace {
 
-std::vector<Learned> learned_of(const ParamStore& store) {
+bool is_learned(const Param& param) { return param.value.trace() != 0; }
+
+std::vector<Learned> learned_of(const ParamStore& store, const StepperOptions& options) {
   std::vector<Learned> out;
-  for (const auto& param : store.all()) out.push_back({param->name, param->value, param->copy});
+  for (const auto& param : store.all()) {
+    if (!is_learned(*param)) continue;
+    out.push_back({param->name, param->value, param->copy, options.rate_of ? options.rate_of(param->name) : 1});
+  }
+  check(!out.empty() || store.all().empty(), "train: all parameters are frozen; expected some that are learned");
   return out;
 }
 
@@ -32,7 +38,7 @@ NamedTensors below(const NamedTensors& all, std::string_view prefix) {
 Stepper::Stepper(std::shared_ptr<ParamStore> store, const StepperOptions& options)
     : options_(options),
       store_(std::move(store)),
-      optimiser_(std::make_unique<AdamW>(learned_of(*store_), options.optimiser)) {}
+      optimiser_(std::make_unique<AdamW>(learned_of(*store_, options), options.optimiser)) {}
 
 StepResult Stepper::step(const std::vector<StepBatch>& batches) {
   StepResult result{.rate = options_.schedule.at(steps_)};
@@ -75,6 +81,7 @@ Tensor Stepper::empty_scratch() const {
 void Stepper::exchange_mean(const Tensor& scratch) {
   const NamedTensors means = optimiser_->means();
   for (const auto& param : store_->all()) {
+    if (!is_learned(*param)) continue;
     const Tensor weight = param->value.detach(), &mean = means.at(param->name);
     const Tensor kept = scratch.slice(0, 0, weight.count()).reshape(weight.shape());
     kept.copy_from(weight);

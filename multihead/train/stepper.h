@@ -19,6 +19,8 @@ struct StepperOptions {
   Schedule schedule{};
   DType compute = DType::f32;  // bf16: products and attention in bf16, master weights and the sum of the layers in f32
   uint64_t seed = 1;           // of dropout
+  // Of a parameter, by name: times the schedule's rate. Empty: 1.
+  std::function<double(const std::string&)> rate_of{};
 };
 
 // A batch as a step sees it.
@@ -35,11 +37,12 @@ struct StepResult {
   double rate = 0;
 };
 
-// A model's parameters with their optimiser. What a step computes depends on the options, the number of steps before
-// and the batches, never on the number of threads: a run that goes on from a saved state has the bits of one that never
-// stopped.
+// A model's parameters with their optimiser; those that are frozen stay as they are, without moments or a mean. What a
+// step computes depends on the options, the number of steps before and the batches, never on the number of threads: a
+// run that goes on from a saved state has the bits of one that never stopped.
 class Stepper {
  public:
+  // Throws: as AdamW; invalid_argument where every parameter is frozen.
   Stepper(std::shared_ptr<ParamStore> store, const StepperOptions& options);
   // The gradients of several batches count as those of one batch with all their tokens.
   StepResult step(const std::vector<StepBatch>& batches);

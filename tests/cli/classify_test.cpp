@@ -27,9 +27,11 @@ class LabelVerbs : public Program {
     train_one(TaskKind::classify, "texts.csv", "classifier");
     train_one(TaskKind::tag, "tags.conll", "tagger");
   }
-  void train_one(TaskKind task, const std::string& data, const std::string& output) const {
+  void train_one(TaskKind task, const std::string& data, const std::string& output,
+                 LabelKind labels = LabelKind::one) const {
     TrainConfig c;
     c.task.kind = task;
+    c.task.labels = labels;
     c.model = {.vocabulary = 0,
                .width = 16,
                .heads = 2,
@@ -54,6 +56,30 @@ class LabelVerbs : public Program {
   }
   TemporaryFolder folder_;
 };
+
+// What is right is read as the configuration beside the model says.
+TEST_F(LabelVerbs, SeveralLabelsAndNumbersAreJudgedByTheirOwnMetrics) {
+  std::string sets, numbers;
+  for (int n = 0; n < 20; ++n) {
+    sets += n % 2 == 0 ? "\"good, film\",good film\n" : "film,bad film\n";
+    numbers += n % 2 == 0 ? "1.5,good film\n" : "-0.5,bad film\n";
+  }
+  put_text(folder_ / "sets.csv", "label,text\n" + sets);
+  put_text(folder_ / "numbers.csv", "label,text\n" + numbers);
+  train_one(TaskKind::classify, "sets.csv", "sets", LabelKind::several);
+  train_one(TaskKind::classify, "numbers.csv", "numbers", LabelKind::number);
+  const auto eval = [&](const std::string& name) {
+    return "eval " + in_quotes(folder_ / name) + " " + in_quotes(folder_ / (name + ".csv"));
+  };
+  EXPECT_TRUE(run(eval("sets")).out.starts_with("micro_f1 1.0000\nmacro_f1 1.0000\nexact_match 1.0000\nloss 0."));
+  EXPECT_TRUE(run(eval("numbers")).out.starts_with("pearson 1.0000\nspearman 1.0000\nmean_absolute_error 0."));
+  EXPECT_EQ(nlohmann::json::parse(run(eval("sets") + " --json").out).at("texts"), 20);
+  EXPECT_NE(run(eval("sets") + " --confusion", true).out.find("for one label of a text"), std::string::npos);
+  const std::string said = piped("good film", "classify --all " + in_quotes(folder_ / "sets")).out;
+  EXPECT_NE(said.find("good\t0."), std::string::npos) << said;
+  EXPECT_NE(said.find("film\t0."), std::string::npos) << said;
+  EXPECT_TRUE(piped("good film", "classify " + in_quotes(folder_ / "numbers")).out.starts_with("LABEL_0\t1."));
+}
 
 TEST_F(LabelVerbs, ALineGetsItsLabel) {
   const std::string verb = "classify " + in_quotes(folder_ / "classifier");

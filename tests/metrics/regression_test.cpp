@@ -51,5 +51,12 @@ TEST(Regression, RefusesWhatHasNoScore) {
               }).says("2 predictions and 1 references"));
 }
 
+TEST(Regression, MeanAbsoluteErrorIsTheMeanDistance) {
+  const std::vector<double> said{1, -2, 4}, right{2, 1, 4};
+  EXPECT_DOUBLE_EQ(mean_absolute_error(said, right), 4.0 / 3);
+  EXPECT_THROW(mean_absolute_error(said, std::vector<double>{1}), Error);
+  EXPECT_THROW(mean_absolute_error({}, {}), Error);
+}
+
 }  // namespace
 }  // namespace mh

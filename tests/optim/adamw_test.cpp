@@ -36,6 +36,32 @@ TEST(AdamW, FollowsItsFormula) {
   for (int i = 0; i < 37; ++i) EXPECT_NEAR(w.item({i}), value[i], 2e-6 * (1 + std::abs(value[i])));
 }
 
+// The decay, too, is taken at a parameter's own rate.
+TEST(AdamW, AParameterMayHaveAShareOfTheRate) {
+  for (const double share : {1.0, 0.25, 0.0}) {
+    const Tensor w = parameter(full({1}, 2)), other = parameter(full({1}, 2));
+    AdamW optimiser({{.name = "w", .value = w, .rate = share}, {"other", other}}, {.weight_decay = 0.5});
+    double value = 2, whole = 2, m = 0, v = 0;
+    for (int step = 1; step <= 3; ++step) {
+      const double g = 0.5 * step;
+      Gradients gradients;
+      gradients.add(w.trace(), full({1}, g));
+      gradients.add(other.trace(), full({1}, g));
+      optimiser.step(gradients, 0.1);
+      m = 0.9 * m + 0.1 * g;
+      v = 0.98 * v + 0.02 * g * g;
+      const double down = m / (1 - std::pow(0.9, step)) / (std::sqrt(v / (1 - std::pow(0.98, step))) + 1e-8);
+      value -= 0.1 * share * (0.5 * value + down);
+      whole -= 0.1 * (0.5 * whole + down);
+    }
+    EXPECT_NEAR(w.item({0}), value, 1e-6);
+    EXPECT_NEAR(other.item({0}), whole, 1e-6);
+  }
+  const Tensor w = parameter(full({1}, 2));
+  EXPECT_THROW(AdamW({{.name = "w", .value = w, .rate = -1}}, {}), Error);
+  EXPECT_THROW(AdamW({{.name = "w", .value = w, .rate = NAN}}, {}), Error);
+}
+
 TEST(AdamW, ClipsByTheNormOfAll) {
   const Tensor a = parameter(full({1}, 0)), b = parameter(full({1}, 0));
   AdamW optimiser({{"a", a}, {"b", b}}, {.clip = 1});

@@ -89,5 +89,65 @@ TEST(RowCrossEntropy, ATargetOutsideItsSequenceIsRefused) {
   EXPECT_TRUE(refusal_of([&] { row_cross_entropy(zeros({3}), at, tensor<int32_t>({0, 0}, {2})); }).says("3 logits"));
 }
 
+// Also of logits whose exponentials overflow.
+TEST(BinaryCrossEntropy, ValueAndGradientAreThoseOfTheFormula) {
+  for (const double smoothing : {0.0, 0.2}) {
+    const Tensor logits = parameter(random_table(4, 3, 5, -4, 4)), t = zeros({4, 3});
+    logits.detach().data<float>()[0] = 200;
+    logits.detach().data<float>()[4] = -200;
+    for (const int n : {1, 3, 4, 8, 11}) t.data<float>()[n] = 1;
+    Tape tape;
+    const Tensor loss = binary_cross_entropy(logits, t, static_cast<float>(smoothing));
+    const Tensor gradient = tape.backward(loss).of(logits);
+    double wanted = 0;
+    for (int64_t n = 0; n < 12; ++n) {
+      const double z = logits.item({n / 3, n % 3}), p = 1 / (1 + std::exp(-z));
+      const double target = (1 - smoothing) * t.item({n / 3, n % 3}) + smoothing / 2;
+      wanted += (std::max(z, 0.0) + std::log1p(std::exp(-std::abs(z))) - target * z) / 12;
+      EXPECT_NEAR(gradient.item({n / 3, n % 3}), (p - target) / 12, 1e-6);
+    }
+    EXPECT_NEAR(loss.item({}), wanted, 1e-5 * wanted);
+  }
+  EXPECT_TRUE(refusal_of([] { binary_cross_entropy(zeros({2, 3}), zeros({3, 2})); }).says("[2, 3] and [3, 2]"));
+  EXPECT_TRUE(refusal_of([] { binary_cross_entropy(zeros({1, 1}), full({1, 1}, 0.5)); }).says("target 0 is 0.5"));
+}
+
+TEST(SquaredError, ValueAndGradientAreThoseOfTheFormula) {
+  const Tensor x = parameter(random_table(6, 1, 6, -3, 3)), t = random_table(6, 1, 7, -3, 3);
+  Tape tape;
+  const Tensor loss = squared_error(x, t);
+  const Tensor gradient = tape.backward(loss).of(x);
+  double wanted = 0;
+  for (int64_t n = 0; n < 6; ++n) {
+    const double off = x.item({n, 0}) - t.item({n, 0});
+    wanted += off * off / 6;
+    EXPECT_NEAR(gradient.item({n, 0}), 2 * off / 6, 1e-6);
+  }
+  EXPECT_NEAR(loss.item({}), wanted, 1e-5);
+  EXPECT_TRUE(refusal_of([] { squared_error(zeros({2}), zeros({3})); }).says("different shapes"));
+}
+
+// Central differences of both, a step wide enough for f32.
+TEST(LabelLosses, GradientsAreFiniteDifferences) {
+  const Tensor t = zeros({2, 3});
+  t.data<float>()[1] = t.data<float>()[5] = 1;
+  const auto loss_of = [&](const Tensor& x, bool binary) {
+    return binary ? binary_cross_entropy(x, t, 0.1F) : squared_error(x, t);
+  };
+  for (const bool binary : {true, false}) {
+    const Tensor x = parameter(random_table(2, 3, 8, -2, 2));
+    Tape tape;
+    const Tensor gradient = tape.backward(loss_of(x, binary)).of(x);
+    for (int64_t n = 0; n < 6; ++n) {
+      constexpr float kStep = 1.0F / 64;
+      const Tensor up = x.detach().clone(), down = x.detach().clone();
+      up.data<float>()[n] += kStep;
+      down.data<float>()[n] -= kStep;
+      const double slope = (double{loss_of(up, binary).item({})} - loss_of(down, binary).item({})) / (2 * kStep);
+      EXPECT_NEAR(gradient.item({n / 3, n % 3}), slope, 1e-4) << binary << n;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace mh

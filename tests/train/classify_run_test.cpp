@@ -68,6 +68,47 @@ TEST_F(ClassifyRuns, LearnTheRule) {
   }
 }
 
+// The labels are the words that occur, the number how often "red" does.
+TEST_F(ClassifyRuns, LearnSeveralLabelsAndNumbers) {
+  Random random(7);
+  const char* words[] = {"red", "green", "blue", "end"};
+  std::string sets, numbers;
+  for (int n = 0; n < 300; ++n) {
+    std::string text = "end", labels = ",";
+    bool has[3] = {};
+    int reds = 0;
+    for (int i = 0; i < 4; ++i) {
+      const int64_t word = random.below(4);
+      text += std::string(" ") + words[word];
+      reds += word == 0;
+      if (word < 3) has[word] = true;
+    }
+    for (int word = 0; word < 3; ++word) labels += has[word] ? std::string(words[word]) + "," : "";
+    sets += text + "\t" + labels + "\n";
+    numbers += fmt::format("{}\t{}\n", text, reds);
+  }
+  put_text(folder_ / "sets.tsv", sets);
+  put_text(folder_ / "numbers.tsv", numbers);
+  for (const LabelKind kind : {LabelKind::several, LabelKind::number}) {
+    const bool several = kind == LabelKind::several;
+    TrainConfig c = config(several ? "sets" : "numbers", 150);
+    c.task.labels = kind;
+    c.data.train = c.data.valid = folder_ / (several ? "sets.tsv" : "numbers.tsv");
+    const Seen seen = observe(c);
+    EXPECT_EQ(seen.refusal, "no refusal");
+    EXPECT_EQ(seen.outcome.watched, several ? "micro_f1" : "pearson");
+    EXPECT_GT(seen.outcome.best_validation, 0.95);
+    const Classification said = Classifier::load(seen.outcome.folder)("end red green red end");
+    if (several) {
+      EXPECT_LT(said.scores[0], 0.5);  // blue, green, red
+      EXPECT_GT(said.scores[1], 0.5);
+      EXPECT_GT(said.scores[2], 0.5);
+    } else {
+      EXPECT_NEAR(said.score, 2, 0.7);
+    }
+  }
+}
+
 TEST_F(ClassifyRuns, ResumeBitForBit) {
   observe(config("whole", 12));
   TrainConfig c = config("parts", 12);

@@ -99,6 +99,14 @@ std::map<std::string, Reach> ConfigReach::data_keys() const {
               EXPECT_EQ(now.start.data.examples, "texts with 60 labels");
             },
         .prepare = labelled()}},
+      {"data.label_separator",
+       {.value = std::string("e"),  // "yes" is two labels then, and a label has a row of 16 and a bias
+        .expect = more_parameters(16 + 1),
+        .prepare =
+            [this](TrainConfig& c) {
+              labelled()(c);
+              c.task.labels = LabelKind::several;
+            }}},
       {"data.pair",
        {.value = int64_t{3},
         .expect =
@@ -318,6 +326,30 @@ std::map<std::string, Reach> ConfigReach::train_keys() const {
             [](const Seen& before, const Seen& now) {
               EXPECT_FALSE(before.validations.at(0).other_value.has_value());
               EXPECT_TRUE(now.validations.at(0).other_value.has_value());
+            }}},
+      {"train.layer_decay",
+       {.value = 0.1,
+        .expect =
+            [this](const Seen& before, const Seen& now) {
+              EXPECT_EQ(now.loss(0), before.loss(0));
+              EXPECT_LT(moved(now), 0.5 * moved(before));  // most weights are in the table and the first layer
+            }}},
+      {"train.frozen",
+       {.value = int64_t{1},
+        .expect =
+            [](const Seen& before, const Seen& now) {
+              EXPECT_EQ(now.loss(0), before.loss(0));
+              const auto start = read_safetensors(now.config.start.from + "/model.safetensors").tensors;
+              EXPECT_EQ(now.weights().at("embedding.weight").item({5, 5}), start.at("embedding.weight").item({5, 5}));
+              EXPECT_NE(before.weights().at("embedding.weight").item({5, 5}),
+                        start.at("embedding.weight").item({5, 5}));
+            },
+        .prepare =
+            [this](TrainConfig& c) {
+              TrainConfig first = base();
+              first.train.output = folder_ / "started-from";
+              train({.config = first});
+              c.start.from = first.train.output;
             }}},
       {"train.validate_every",
        {.value = int64_t{2},

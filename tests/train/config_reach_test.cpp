@@ -36,6 +36,15 @@ std::map<std::string, Reach> ConfigReach::task_keys() const {
             },
         .prepare = labelled()}},
       {"task.class_weights", {.value = std::string("balanced"), .expect = another_function, .prepare = labelled()}},
+      {"task.labels",
+       {.value = std::string("several"),
+        .expect =
+            [](const Seen& before, const Seen& now) {
+              EXPECT_EQ(now.start.parameters, before.start.parameters);
+              EXPECT_EQ(before.validations.at(0).watched.metric, "accuracy");
+              EXPECT_EQ(now.validations.at(0).watched.metric, "micro_f1");
+            },
+        .prepare = labelled()}},
       {"task.samples",
        {.value = int64_t{1},
         .expect =

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "multihead/models/decoder_only.h"
+#include "multihead/train/parameter_depth.h"
 #include "tests/harness/refusal.h"
 
 namespace mh::detail {
@@ -65,6 +66,26 @@ TEST(MemoryNeed, IsTheBytesOfWeightsGradientsAndMoments) {
   const Transformer model(config.model, store);
   for (const auto& param : store->all()) matrices += param->copy ? param->copy.count() : 0;
   EXPECT_EQ(training_bytes(config), 20 * p + 2 * matrices);
+}
+
+TEST(MemoryNeed, OfFrozenParametersThereAreNoGradientsAndMoments) {
+  for (const bool tied : {true, false}) {
+    TrainConfig config;
+    config.model = small();
+    config.model.positions = ModelPositions::learned;
+    config.model.tied = tied;
+    const int64_t all = training_bytes(config);
+    for (const int64_t frozen : {1, 2, 3}) {
+      config.train.frozen = frozen;
+      const auto store = std::make_shared<ParamStore>(ParamStoreOptions{
+          .is_frozen = [&](const std::string& name) { return is_frozen(name, {.encoder = 1}, frozen); }});
+      const Transformer model(config.model, store);
+      int64_t kept = 0;
+      for (const auto& param : store->all()) kept += param->value.trace() == 0 ? param->value.count() : 0;
+      if (frozen > 1) kept -= 2 * config.model.width;  // the encoder's last norm is counted as learned: at least
+      EXPECT_EQ(training_bytes(config), all - 12 * kept) << frozen << tied;
+    }
+  }
 }
 
 TEST(MemoryNeed, MoreThanThereIsIsRefusedWithBothNumbers) {

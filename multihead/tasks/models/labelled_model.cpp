@@ -51,17 +51,19 @@ Described take_description(std::map<std::string, std::string>& metadata, const s
     out.labels = Labels(json.at("labels").get<std::vector<std::string>>());
     out.config.types = json.at("types").get<int64_t>();
     out.config.head.pooling = pooling_of(json.at("pooling").get<std::string>(), path);
+    out.config.labels = label_kind_of(json.value("problem_type", std::string()));
   } catch (const nlohmann::json::exception& error) {
     fail(ErrorKind::io, "{}: the model's config is damaged ({})", path, error.what());
   }
   out.config.classes = out.labels.size();
-  for (const char* key : {"labels", "types", "pooling"}) json.erase(key);
+  for (const char* key : {"labels", "types", "pooling", "problem_type"}) json.erase(key);
   json["kind"] = "transformer";  // whose keys the rest are
   metadata[kConfigKey] = json.dump();
   out.config.encoder = config_from_json(json.dump(), path);
-  check(out.config.classes >= 2 && out.config.types >= 1 && out.config.types <= 2,
-        "{}: a model of {} classes and {} types of tokens; expected 2 or more, and 1 or 2", path, out.config.classes,
-        out.config.types);
+  const int64_t least = out.config.labels == LabelKind::one ? 2 : 1;
+  check(out.config.classes >= least && out.config.types >= 1 && out.config.types <= 2,
+        "{}: a model of {} classes and {} types of tokens; expected {} or more, and 1 or 2", path, out.config.classes,
+        out.config.types, least);
   return out;
 }
 
@@ -118,6 +120,7 @@ void save_labelled_model(const std::string& folder, const std::string& kind, con
   for (const PoolingName& each : kPoolings)
     if (config.head.pooling == each.pooling) json["pooling"] = each.name;
   json["labels"] = labels.names();
+  if (config.labels != LabelKind::one) json["problem_type"] = problem_type_of(config.labels);
   write_safetensors(
       folder + "/model.safetensors",
       {.tensors = model.own()->params().values(),

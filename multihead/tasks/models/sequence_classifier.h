@@ -17,6 +17,7 @@ struct SequenceClassifierConfig {
   HeadConfig head{};
   int64_t types = 1;  // of tokens: 2 where texts are pairs
   int64_t classes = 2;
+  LabelKind labels = LabelKind::one;  // what its scores mean
 };
 
 // Embedding and positions (and types), dropout, encoder, mean or first row of each text (or every row), dropout, linear

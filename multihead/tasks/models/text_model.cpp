@@ -93,7 +93,7 @@ Architecture described(const TextModelPlan& plan, const std::string& folder) {
   a.model_class.clear();
   a.head.kind = plan.head;
   a.labels = plan.labels.names();
-  a.problem_type = plan.head == HeadKind::sequence ? "single_label_classification" : "";
+  a.problem_type = plan.head == HeadKind::sequence ? problem_type_of(setup.task.labels) : "";
   if (fresh) {
     a.config.clear();
     name_special_tokens(a, plan.tokenizer);
@@ -105,6 +105,20 @@ Architecture described(const TextModelPlan& plan, const std::string& folder) {
 }
 
 }  // namespace
+
+std::string problem_type_of(LabelKind kind) {
+  switch (kind) {
+    case LabelKind::several: return "multi_label_classification";
+    case LabelKind::number: return "regression";
+    default: return "single_label_classification";
+  }
+}
+
+LabelKind label_kind_of(const std::string& problem_type) {
+  for (const LabelKind kind : {LabelKind::several, LabelKind::number})
+    if (problem_type == problem_type_of(kind)) return kind;
+  return LabelKind::one;
+}
 
 bool is_of_family(const TaskSetup& setup) {
   return !detail::describing_folder(setup).empty() || !setup.recurrent.family().empty();
@@ -136,6 +150,10 @@ int64_t TextModel::max_length() const {
   return longest == 0 ? int64_t{1} << 20 : longest;
 }
 
+LabelKind TextModel::labels() const {
+  return own() != nullptr ? own()->config().labels : label_kind_of(pretrained()->architecture().problem_type);
+}
+
 bool TextModel::is_pair_model() const { return own() != nullptr && own()->config().types == 2; }
 
 const std::vector<std::string>& TextModel::unused() const {
@@ -157,7 +175,8 @@ TextModel make_text_model(const TextModelPlan& plan, std::shared_ptr<ParamStore>
     SequenceClassifierConfig config{.encoder = setup.model,
                                     .head = setup.head,
                                     .types = setup.data.pair.empty() ? 1 : 2,
-                                    .classes = plan.labels.size()};
+                                    .classes = plan.labels.size(),
+                                    .labels = plan.head == HeadKind::token ? LabelKind::one : setup.task.labels};
     config.encoder.vocabulary = plan.tokenizer.size();
     if (plan.head == HeadKind::token) config.head.pooling = Pooling::none;
     return TextModel(SequenceClassifier(config, std::move(store)));

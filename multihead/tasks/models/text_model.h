@@ -14,6 +14,10 @@
 
 namespace mh {
 
+// The word "problem_type" of Hugging Face's config.json, and the way back; any other word is LabelKind::one.
+std::string problem_type_of(LabelKind kind);
+LabelKind label_kind_of(const std::string& problem_type);
+
 class TextModel {
  public:
   explicit TextModel(SequenceClassifier own) : model_(std::move(own)) {}
@@ -29,6 +33,7 @@ class TextModel {
 
   int64_t classes() const;
   int64_t max_length() const;   // of a text, in tokens
+  LabelKind labels() const;     // what the scores of a text mean
   bool is_pair_model() const;   // our own, trained on pairs
   std::string summary() const;  // "modernbert, width 128, 4 heads, 2 layers"
   // Tensors of its folder that it does not read.

@@ -20,7 +20,11 @@ constexpr int64_t kTokensAtOnce = 4096;
 
 // As transformers' pipeline and sentence-transformers' cross-encoders score.
 Scoring scoring_of(const TextModel& model) {
-  if (model.pretrained() == nullptr) return Scoring::softmax;
+  const LabelKind labels = model.labels();
+  if (model.pretrained() == nullptr)
+    return labels == LabelKind::one       ? Scoring::softmax
+           : labels == LabelKind::several ? Scoring::sigmoid
+                                          : Scoring::none;
   const Architecture& a = model.pretrained()->architecture();
   const auto config = nlohmann::json::parse(a.config, nullptr, false);
   if (config.is_object() && config.contains("sentence_transformers") && config["sentence_transformers"].is_object()) {
@@ -29,8 +33,8 @@ Scoring scoring_of(const TextModel& model) {
     if (name.ends_with("Identity")) return Scoring::none;
     if (name.ends_with("Sigmoid")) return Scoring::sigmoid;
   }
-  if (a.problem_type == "regression") return Scoring::none;
-  const bool alone = a.problem_type == "multi_label_classification" || model.classes() == 1;
+  if (labels == LabelKind::number) return Scoring::none;
+  const bool alone = labels == LabelKind::several || model.classes() == 1;
   return alone ? Scoring::sigmoid : Scoring::softmax;
 }
 

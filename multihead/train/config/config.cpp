@@ -226,6 +226,11 @@ void check_config(const TrainConfig& config) {
         "config: model.kind is \"{}\", and task.kind \"{}\"; expected \"transformer\"", recurrent.family(), type.name);
   check(train.patience == 0 || type.judges_itself || data.validates(),
         "config: train.patience is {}, and there is no data.valid to judge by", train.patience);
+  check(!recurrent.is_recurrent() || (train.frozen == 0 && train.layer_decay == 1),
+        "config: train.frozen is {} and train.layer_decay {}, and model.kind names a recurrent net; expected 0 and 1",
+        train.frozen, train.layer_decay);
+  check(train.frozen == 0 || !start.from.empty(),
+        "config: train.frozen is {}, and model.from names no model whose weights could be kept", train.frozen);
   check(optimizer.schedule != ScheduleKind::paper || optimizer.warmup > 0,
         "config: the paper's schedule needs a warm-up; optimizer.warmup is 0");
 }

@@ -26,7 +26,8 @@ struct RunConfig {
   DType precision = DType::f32;
   double label_smoothing = 0.1;
   int64_t accumulate = 1;
-  double ema = 0;
+  double ema = 0, layer_decay = 1;
+  int64_t frozen = 0;
   int64_t validate_every = 0, save_every = 500, keep = 2, patience = 0, give_up_after = 20;
   int64_t threads = 0;
 };

@@ -24,8 +24,13 @@ void add_task(std::vector<ConfigKey>& keys) {
   task.integer("samples", &T::samples, {0, 100}, "Texts that a language model writes at each validation.");
   task.text(
       "metric", &T::metric,
-      "The metric that tells the better model: of a classifier \"accuracy\", \"macro_f1\", \"matthews\" or \"loss\"; empty: "
-      "the task's own, accuracy or the loss.");
+      "The metric that tells the better model: of a classifier \"accuracy\", \"macro_f1\", \"matthews\" or \"loss\", with task.labels "
+      "others; empty: the task's own, accuracy or the loss.");
+  task.choice<LabelKind>(
+      "labels", &T::labels, {{"one", LabelKind::one}, {"several", LabelKind::several}, {"number", LabelKind::number}},
+      "Of classify: what a text has: one label; any number of labels that data.label_separator parts, judged by "
+      "\"micro_f1\", \"macro_f1\", \"exact_match\" or \"loss\"; or a number, judged by \"pearson\", \"spearman\", "
+      "\"mean_absolute_error\" or \"loss\".");
   task.choice<ClassWeights>(
       "class_weights", &T::class_weights, {{"none", ClassWeights::none}, {"balanced", ClassWeights::balanced}},
       "Of a classifier: how much an example counts in the loss: all the same, or so that every class counts the "
@@ -165,6 +170,11 @@ void add_train(std::vector<ConfigKey>& keys) {
   train.number("ema", &R::ema, kProbability,
                "Decay of a running mean of the weights; it is shipped where it validates better than the weights, or "
                "where there is no validation; 0: none is kept.");
+  train.number("layer_decay", &R::layer_decay, {.high = 1, .low_excluded = true},
+               "The learning rate of a layer is that of the one above it times this, the embeddings' that of the first "
+               "layer times this; what comes after the last layer has the whole rate.");
+  train.integer("frozen", &R::frozen, {0, 4096},
+                "With model.from: the embeddings and so many of the first layers stay as they are; 0: all is learned.");
   train.integer("validate_every", &R::validate_every, {0, kMillion * 1000},
                 "Steps between validations; 0: after every epoch.");
   train.integer("save_every", &R::save_every, {1, kMillion * 1000}, "Steps between checkpoints.");

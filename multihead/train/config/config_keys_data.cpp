@@ -30,6 +30,9 @@ void add_data(std::vector<ConfigKey>& keys) {
       "text", &D::text,
       "Of classify: the column of the text, by number or by name; of image_class and speech_class: of the file.");
   data.column("label", &D::label, "Of a classifier: the column of its label.");
+  data.text(
+      "label_separator", &D::label_separator,
+      "With task.labels = \"several\": what stands between two labels of a text; alone it means that there is none.");
   data.column("pair", &D::pair, "Of classify: the column of a second text; empty: there is none.");
   data.column("user", &D::user, "Of recommend: the column of the user, by number or by name.");
   data.column("item", &D::item, "Of recommend: the column of the item.");
