@@ -37,8 +37,9 @@ constexpr const char* kEvalEnd =
     "\n"
     "  multihead eval models/en-de data/tatoeba/test.en-de.tsv --beam 4\n"
     "\n"
-    "Of a language model, FILE is a text, and the result its perplexity per token and per word and its bits per byte;\n"
-    "the flags of the search have no meaning then.\n"
+    "Of a language model, FILE is a text, and the result its perplexity per token, per word, and per word where the end\n"
+    "of a line counts as one, and its bits per byte; the flags of the search have no meaning then. --set task.stride=N\n"
+    "predicts more of it from more text: windows begin N tokens apart, and only what is new in each is scored.\n"
     "\n"
     "Of a classifier, FILE is a table as it was trained with, and the result its accuracy, macro F1, Matthews\n"
     "correlation and loss, one `name value` a line; where texts have several labels, micro and macro F1 and exact match,\n"
@@ -99,8 +100,14 @@ int score(const EvalChoice& choice) {
   if (!choice.output.empty())
     throw CLI::ValidationError("--output", "a language model translates nothing; expected no --output");
   LanguageModelFolder model = load_language_model(choice.model);
+  const TrainConfig config = config_beside(choice.model, choice.overrides);
   const auto begin = std::chrono::steady_clock::now();
-  const TextScores scores = score_text(model, choice.file, {.compute = choice.flags.compute()});
+  const TextScores scores = score_text(model, choice.file,
+                                       {.packed = config.task.packed,
+                                        .lines = config.data.lines,
+                                        .longest = config.data.max_length,
+                                        .stride = config.task.stride,
+                                        .compute = choice.flags.compute()});
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (choice.json) {
     nlohmann::ordered_json out{
@@ -112,8 +119,8 @@ int score(const EvalChoice& choice) {
     return kDone;
   }
   const Metrics metrics = scores.metrics();
-  fmt::print("perplexity {:.3f} per token, {:.3f} per word; {:.4f} bits per byte\n", metrics[1].second,
-             metrics[2].second, metrics[3].second);
+  fmt::print("perplexity {:.3f} per token, {:.3f} per word, {:.3f} per word and line; {:.4f} bits per byte\n",
+             metrics[1].second, metrics[2].second, metrics[4].second, metrics[3].second);
   fmt::print("{} lines, {} words, {} tokens, {} bytes; {:.0f} tokens/s on {} threads\n", scores.lines, scores.words,
              scores.tokens, scores.bytes, static_cast<double>(scores.tokens) / std::max(seconds, 1e-9), threads());
   return kDone;
@@ -127,8 +134,8 @@ int run(EvalChoice choice) {
     throw CLI::ValidationError("--confusion", "is for classifiers; this model is none");
   const bool is_judged_by_right_answers =
       kind == "classify" || kind == "tag" || kind == "answer" || kind == "recommend" || pixels;
-  if (!choice.overrides.empty() && !is_judged_by_right_answers)
-    throw CLI::ValidationError("--set", "is for classifiers, taggers, answerers and recommenders; this model is none");
+  if (!choice.overrides.empty() && !is_judged_by_right_answers && kind != "language_model")
+    throw CLI::ValidationError("--set", "has no meaning for a translator; expected none");
   if (kind == "language_model") return score(choice);
   if (is_judged_by_right_answers) {
     const EvalClasses classes{.model = choice.model,
@@ -188,8 +195,10 @@ void add_eval(CLI::App& app, int& code) {
       ->required();
   verb->add_option("--output", choice->output, "write the translations to this file, one a line")->type_name("FILE");
   verb->add_flag("--confusion", choice->confusion, "of a classifier: also print which labels it takes for which");
-  verb->add_option("--set", choice->overrides,
-                   "of a classifier: a key that names columns, such as data.label=2; else those of its configuration")
+  verb->add_option(
+          "--set", choice->overrides,
+          "a key of the model's configuration with another value: of a classifier one that names columns, such "
+          "as data.label=2, of a language model task.stride, task.packed, data.lines or data.max_length")
       ->type_name("key=value")
       ->allow_extra_args(false);
   verb->add_flag("--json", choice->json, "print JSON: scores, signatures, time");

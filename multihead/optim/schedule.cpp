@@ -37,16 +37,19 @@ std::string_view name(ScheduleKind kind) {
 double Schedule::at(int64_t s) const {
   check(rate >= 0 && std::isfinite(rate), "schedule: the rate is {}; expected a finite number, 0 or more", rate);
   check(warmup >= 0 && steps >= 0, "schedule: {} steps, {} of them warm-up; expected 0 or more of each", steps, warmup);
+  check(floor >= 0 && floor <= 1, "schedule: the floor is {}; expected a share of the rate, 0 to 1", floor);
   check(s >= 0, "schedule: step {} is asked for; expected 0 or more", s);
   const auto step = static_cast<double>(s);
   if (s < warmup) return rate * (step + 1) / static_cast<double>(warmup);
   const auto rest = static_cast<double>(std::max<int64_t>(1, steps - warmup));
   const double progress = std::min(1.0, (step - static_cast<double>(warmup)) / rest);
+  const auto above_floor = [this](double share) { return rate * (floor + (1 - floor) * share); };
+  const auto peak = static_cast<double>(std::max<int64_t>(1, warmup));
   switch (kind) {
     case ScheduleKind::constant: return rate;
-    case ScheduleKind::linear: return rate * (1 - progress);
-    case ScheduleKind::cosine: return rate * (1 + std::cos(std::numbers::pi * progress)) / 2;
-    case ScheduleKind::paper: return rate * std::sqrt(static_cast<double>(std::max<int64_t>(1, warmup)) / (step + 1));
+    case ScheduleKind::linear: return above_floor(1 - progress);
+    case ScheduleKind::cosine: return above_floor((1 + std::cos(std::numbers::pi * progress)) / 2);
+    case ScheduleKind::paper: return rate * std::max(floor, std::sqrt(peak / (step + 1)));
   }
   return rate;
 }

@@ -1,6 +1,7 @@
 // Windows of text to batches and losses; a text's perplexity; the model's file.
 #include "multihead/tasks/language_model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -42,9 +43,13 @@ double nats_of(const DecoderOnly& model, const TextWindows& windows, const TextS
       texts.push_back(windows[n]);
       filled += length;
     }
-    begin += static_cast<int64_t>(texts.size());
     Pass pass = Pass::inference(options.compute);
     const TextBatch batch = pack_texts(texts, model.config().begin);
+    int32_t* label = batch.labels.data<int32_t>();
+    for (const auto& text : texts) {
+      std::fill_n(label, windows.known(begin++), -1);
+      label += text.size();
+    }
     sum += model.loss(batch.input, batch.labels, pass).nll.to(Device{}).item({});
   }
   return sum;
@@ -65,6 +70,21 @@ void check_text(const TaskSetup& setup) {
   check(data.train_target.empty() && data.valid_target.empty(),
         "config: data.{} is given, and a language model reads one text; expected none",
         data.train_target.empty() ? "valid_target" : "train_target");
+  check(setup.task.packed || data.lines == TextLines::sentences,
+        "config: task.packed is false, and data.lines is \"text\", where a line is nothing for itself; expected true");
+  check(setup.task.stride <= setup.max_length(), "config: task.stride is {}; expected at most data.max_length, {}",
+        setup.task.stride, setup.max_length());
+}
+
+int32_t end_of_lines(TextLines lines, const Tokenizer& tokenizer, int32_t end) {
+  return lines == TextLines::text ? line_break_of(tokenizer) : end;
+}
+
+// The lines, and the break behind each where that is to be a token.
+std::vector<std::string> learned_from(const PlainText& text, TextLines lines) {
+  std::vector<std::string> out(text.lines().begin(), text.lines().end());
+  if (lines == TextLines::text) out.resize(2 * out.size(), "\n");
+  return out;
 }
 
 StartModel start_of_language_model(const std::string& path) {
@@ -95,14 +115,21 @@ Metrics TextScores::metrics() const {
   return {{"loss", loss()},
           {"perplexity", perplexity(nats, tokens)},
           {"perplexity_per_word", perplexity(nats, words)},
-          {"bits_per_byte", bits_per_byte(nats, bytes)}};
+          {"bits_per_byte", bits_per_byte(nats, bytes)},
+          {"perplexity_per_word_and_line", perplexity(nats, words + lines)}};
 }
 
 TextScores score_text(LanguageModelFolder& model, const std::string& path, const TextScoreOptions& options) {
-  const PlainText text(path);
+  const PlainText text(path, options.lines);
   const TransformerConfig& config = model.config;
+  const int64_t longest = options.longest == 0 ? config.max_length : options.longest;
+  check(longest <= config.max_length, "score_text: windows of {} tokens; expected at most the {} that the model reads",
+        longest, config.max_length);
   const TextWindows windows(text, model.tokenizer,
-                            {.longest = config.max_length, .packed = options.packed, .end = config.end});
+                            {.longest = longest,
+                             .packed = options.packed,
+                             .end = end_of_lines(options.lines, model.tokenizer, config.end),
+                             .stride = options.stride});
   model.model.pack(options.compute);
   TextScores out = sizes_of_text(text);
   out.tokens = windows.tokens();
@@ -112,16 +139,20 @@ TextScores score_text(LanguageModelFolder& model, const std::string& path, const
 
 LanguageModelTask::LanguageModelTask(const TaskSetup& setup) : setup_(setup) {
   const DataConfig& data = setup.data;
-  PlainText train(data.train), valid;
-  if (!data.valid.empty()) valid = PlainText(data.valid);
-  if (data.valid.empty() && data.validates()) valid = train.hold_out(data.held_out(train.size()));
+  PlainText train(data.train, data.lines), valid;
+  if (!data.valid.empty()) valid = PlainText(data.valid, data.lines);
+  const bool by_bytes = data.lines == TextLines::text && data.hold_out == 0;
+  if (data.valid.empty() && data.validates())
+    valid = train.hold_out(by_bytes ? train.lines_of_share(data.hold_out_share) : data.held_out(train.size()));
   if (setup.events.on_message)
     for (const PlainText* text : {&train, &valid})
       for (const std::string& sentence : text->report()) setup.events.on_message(sentence);
-  tokenizer_ = detail::settle_tokenizer(
-      setup, [&] { return std::vector<std::string>(train.lines().begin(), train.lines().end()); });
-  const TextWindows::Options cut{.longest = setup.max_length(), .packed = setup.task.packed, .end = setup.model.end};
+  tokenizer_ = detail::settle_tokenizer(setup, [&] { return learned_from(train, data.lines); });
+  TextWindows::Options cut{.longest = setup.max_length(),
+                           .packed = setup.task.packed,
+                           .end = end_of_lines(data.lines, tokenizer_, setup.model.end)};
   train_ = TextWindows(train, tokenizer_, cut);
+  cut.stride = setup.task.stride;
   if (data.validates()) valid_ = TextWindows(valid, tokenizer_, cut);
   valid_sizes_ = sizes_of_text(valid);
   valid_sizes_.tokens = valid_.tokens();

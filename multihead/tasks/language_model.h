@@ -20,16 +20,21 @@ struct TextScores {
   int64_t tokens = 0, words = 0, bytes = 0, lines = 0;
 
   double loss() const { return nats / static_cast<double>(tokens); }
-  // {"loss", "perplexity", "perplexity_per_word", "bits_per_byte"}, as metrics/perplexity.h has them.
+  // {"loss", "perplexity", "perplexity_per_word", "bits_per_byte", "perplexity_per_word_and_line"}, as
+  // metrics/perplexity.h has them; the last counts a line's end as a word, as is done for WikiText-2.
   Metrics metrics() const;
 };
 
 struct TextScoreOptions {
   bool packed = true;  // windows run across lines; else every line is predicted alone
+  TextLines lines = TextLines::sentences;
+  int64_t longest = 0;  // tokens of a window; 0: as many as the model reads
+  int64_t stride = 0;   // as TextWindows has it
   int64_t tokens_per_batch = 4096;
   DType compute = DType::f32;
 };
-// Lays the model's weights out for inference. Throws: as PlainText.
+// Lays the model's weights out for inference. Throws: as PlainText, line_break_of and TextWindows; invalid_argument for
+// windows longer than the model reads.
 TextScores score_text(LanguageModelFolder& model, const std::string& path, const TextScoreOptions& options = {});
 
 class LanguageModelTask : public Task {

@@ -4,6 +4,7 @@
 #include "multihead/base/error.h"
 #include "multihead/tasks/models/text_model.h"
 #include "multihead/text/learn_words.h"
+#include "multihead/text/train_words.h"
 
 namespace mh::detail {
 
@@ -11,6 +12,18 @@ namespace {
 
 Tokenizer learn(const TaskSetup& setup, const std::vector<std::string>& lines, bool has_ends) {
   const TokenizerConfig& config = setup.tokenizer;
+  if (config.kind == TokenizerKind::characters) {
+    WordOptions characters{.unit = WordUnit::characters, .vocabulary = static_cast<int32_t>(config.vocabulary)};
+    characters.lowercase = config.lowercase;
+    characters.min_frequency = config.min_count;
+    characters.wraps = !has_ends && !setup.recurrent.family().empty();
+    if (!has_ends) {
+      const LearnWordsOptions others;
+      characters.specials = others.specials;
+      characters.unknown = others.unknown;
+    }
+    return train_words(lines, characters);
+  }
   if (config.kind == TokenizerKind::words) {
     LearnWordsOptions words{.min_count = config.min_count, .lowercase = config.lowercase};
     words.wraps = !setup.recurrent.family().empty();
@@ -18,6 +31,7 @@ Tokenizer learn(const TaskSetup& setup, const std::vector<std::string>& lines, b
     return learn_words(lines, words);
   }
   BpeOptions options{.vocabulary = static_cast<int32_t>(config.vocabulary),
+                     .prefix_space = !reads_text_as_it_is(setup),
                      .lowercase = config.lowercase,
                      .normalisation = config.normalise};
   if (const auto& on_wait = setup.events.on_wait)

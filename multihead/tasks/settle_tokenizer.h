@@ -10,8 +10,8 @@
 namespace mh::detail {
 
 // The tokenizer of setup.tokenizer_file, else of tokenizer.path, else one learned from `lines()`. Throws: as
-// Tokenizer::load, train_bpe and learn_words; invalid_argument where `has_ends` and it lacks the special tokens <pad>,
-// <s>, </s> under the ids the model gives them, or has not as many tokens as model.vocabulary says.
+// Tokenizer::load, train_bpe, learn_words and train_words; invalid_argument where `has_ends` and it lacks the special
+// tokens <pad>, <s>, </s> under the ids the model gives them, or has not as many tokens as model.vocabulary says.
 Tokenizer settle_tokenizer(const TaskSetup& setup, const std::function<std::vector<std::string>()>& lines,
                            bool has_ends = true);
 

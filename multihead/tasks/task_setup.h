@@ -12,12 +12,12 @@
 namespace mh {
 
 // The defaults below are those of the file. What a key means, and what it may hold: docs/configuration.md.
-enum class TokenizerKind { bpe, words };
+enum class TokenizerKind { bpe, words, characters };
 
 struct TokenizerConfig {
   std::string path{};  // an existing tokenizer.json; empty: one is learned from the training data
   TokenizerKind kind = TokenizerKind::bpe;
-  int64_t min_count = 2;  // of words
+  int64_t min_count = 2;  // of words and characters
   int64_t vocabulary = 8000;
   bool lowercase = false;
   Normalisation normalise = Normalisation::none;
@@ -30,6 +30,7 @@ enum class LabelKind { one, several, number };  // of a text: a class; labels th
 struct TaskConfig {
   TaskKind kind = TaskKind::translation;
   bool packed = true;    // of a language model: windows run across lines; else every line is for itself
+  int64_t stride = 0;    // of a language model: tokens between the beginnings of windows that are scored; 0: no overlap
   int64_t samples = 3;   // texts that a language model writes at each validation
   std::string metric{};  // that is watched; empty: the task's own
   ClassWeights class_weights = ClassWeights::none;
@@ -44,6 +45,10 @@ struct HeadConfig {
   int64_t patch = 4;  // of pictures: pixels a side; of recordings: frames
 };
 
+// Of a language model's text: lines that end with </s> each, none of them blank; or the text as it is, where a line's
+// break is a token of its own.
+enum class TextLines { sentences, text };
+
 enum class TableFormat { by_name, tsv, csv, jsonl };
 
 struct DataConfig {
@@ -51,6 +56,7 @@ struct DataConfig {
   std::string valid{}, valid_target{};
   int64_t hold_out = 0;       // pairs or lines of train to validate with where `valid` is empty
   double hold_out_share = 0;  // the same as a share of them, where hold_out is 0
+  TextLines lines = TextLines::sentences;
   int64_t source_column = 1, target_column = 2;
   // Of rows with a label: columns by number or name.
   std::string text = "1", label = "2", pair{};
@@ -99,5 +105,9 @@ struct TaskSetup {
 
   int64_t max_length() const { return data.max_length == 0 ? model.max_length : data.max_length; }
 };
+
+inline bool reads_text_as_it_is(const TaskSetup& setup) {
+  return setup.task.kind == TaskKind::language_model && setup.data.lines == TextLines::text;
+}
 
 }  // namespace mh

@@ -23,8 +23,12 @@ void check_words(const WordOptions& options) {
     check(!specials[i].empty() && std::find(specials.begin(), specials.begin() + static_cast<std::ptrdiff_t>(i),
                                             specials[i]) == specials.begin() + static_cast<std::ptrdiff_t>(i),
           "train_words: the special token '{}' is empty or given twice", specials[i]);
-  check(std::find(specials.begin(), specials.end(), options.unknown) != specials.end(),
-        "train_words: the unknown token '{}' is not among the specials", options.unknown);
+  const auto has = [&](std::string_view token) {
+    return std::find(specials.begin(), specials.end(), token) != specials.end();
+  };
+  check(has(options.unknown), "train_words: the unknown token '{}' is not among the specials", options.unknown);
+  check(!options.wraps || (has("[CLS]") && has("[SEP]")),
+        "train_words: the special tokens lack [CLS] or [SEP], which stand around texts");
 }
 
 void count_line(const std::string& line, const WordOptions& options, Counts& counts) {
@@ -82,6 +86,7 @@ Tokenizer train_words(const std::vector<std::string>& lines, const WordOptions& 
         {"type", "Split"}, {"pattern", {{"Regex", "[\\s\\S]"}}}, {"behavior", "Isolated"}, {"invert", false}};
     parts.decoder = detail::json_typed("Fuse");
   }
+  if (options.wraps) parts.post = detail::json_template({"[CLS] A [SEP]", "[CLS] A [SEP] B:1 [SEP]:1"}, parts.specials);
   parts.model = {{"type", "WordLevel"}, {"vocab", detail::json_vocabulary(tokens)}, {"unk_token", options.unknown}};
   return Tokenizer::parse(detail::dump_tokenizer(std::move(parts)), "train_words");
 }

@@ -78,6 +78,12 @@ TEST_F(Eval, ALanguageModelIsScoredByItsPerplexity) {
   EXPECT_EQ(json.at("bytes"), 23);
   for (const auto& [name, value] : scores.metrics()) EXPECT_NEAR(json.at(name).get<double>(), value, 1e-9) << name;
   EXPECT_NE(run(call).out.find("2 lines, 6 words, "), std::string::npos);
+  const TextScores strided = score_text(loaded, folder_ / "text.txt", {.packed = false, .longest = 8, .stride = 2});
+  const std::string flags = " --json --set task.packed=false --set data.max_length=8 --set task.stride=2";
+  EXPECT_NEAR(nlohmann::json::parse(run(call + flags).out).at("loss").get<double>(), strided.loss(), 1e-9);
+  put_text(model + "/config.toml", "[task]\npacked = false\nstride = 2\n[data]\nmax_length = 8\n");
+  EXPECT_NEAR(nlohmann::json::parse(run(call + " --json").out).at("loss").get<double>(), strided.loss(), 1e-9);
+  EXPECT_EQ(run(call + " --set data.lines=text", true).code, 1);  // its tokenizer has no token for a line's break
   EXPECT_EQ(run(call + " --output " + in_quotes(folder_ / "x"), true).code, 2);
 }
 

@@ -65,6 +65,8 @@ TEST(OptimiserRefusals, Schedules) {
   };
   for (const double rate : {kNone, -1.0, HUGE_VAL})
     EXPECT_TRUE(said({.rate = rate}).says("schedule: the rate is")) << rate;
+  for (const double floor : {-0.1, 1.1, static_cast<double>(NAN)})
+    EXPECT_TRUE(said({.floor = floor}).says("schedule: the floor is")) << floor;
   EXPECT_TRUE(said({.warmup = -1}).says("-1 of them warm-up"));
   EXPECT_TRUE(said({.steps = -2}).says("-2 steps"));
   EXPECT_TRUE(said({}, -1).says("step -1 is asked for"));

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace mh {
 namespace {
 
@@ -41,6 +43,25 @@ TEST(Schedule, ThePapersMeetsItsWarmUp) {
   EXPECT_DOUBLE_EQ(schedule.at(7), 1.5);
   EXPECT_DOUBLE_EQ(schedule.at(15), 3);
   EXPECT_DOUBLE_EQ(schedule.at(63), 1.5);
+}
+
+TEST(Schedule, EndsAtItsFloor) {
+  const auto at = [](ScheduleKind kind, int64_t step) {
+    return Schedule{.kind = kind, .rate = 2, .warmup = 4, .steps = 12, .floor = 0.25}.at(step);
+  };
+  for (const ScheduleKind kind : {ScheduleKind::linear, ScheduleKind::cosine}) {
+    EXPECT_DOUBLE_EQ(at(kind, 0), 0.5) << name(kind);  // the warm-up begins where it did
+    EXPECT_DOUBLE_EQ(at(kind, 4), 2) << name(kind);
+    EXPECT_DOUBLE_EQ(at(kind, 8), 2 * (0.25 + 0.75 / 2)) << name(kind);
+    EXPECT_DOUBLE_EQ(at(kind, 12), 0.5) << name(kind);
+    EXPECT_DOUBLE_EQ(at(kind, 99), 0.5) << name(kind);
+  }
+  // A quarter of the way: the line has 3 / 4 left, the cosine (1 + √½) / 2.
+  EXPECT_DOUBLE_EQ(at(ScheduleKind::linear, 6), 2 * (0.25 + 0.75 * 0.75));
+  EXPECT_DOUBLE_EQ(at(ScheduleKind::cosine, 6), 2 * (0.25 + 0.75 * (1 + std::sqrt(0.5)) / 2));
+  EXPECT_DOUBLE_EQ(at(ScheduleKind::paper, 15), 1);     // √(4 / 16) is above the floor
+  EXPECT_DOUBLE_EQ(at(ScheduleKind::paper, 255), 0.5);  // √(4 / 256) is not
+  EXPECT_DOUBLE_EQ(at(ScheduleKind::constant, 99), 2);
 }
 
 TEST(Schedule, NamesGoBothWays) {

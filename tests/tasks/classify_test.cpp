@@ -156,6 +156,20 @@ TEST_F(Classifying, PairsHaveTypesAndNamesNameColumns) {
   EXPECT_TRUE(refusal_of([&] { classifier("a b"); }).says("text 1 is not a pair"));
 }
 
+// The texts have 13 characters, a space among them; an s stands in them once.
+TEST_F(Classifying, ReadsCharacters) {
+  setup_.tokenizer = {.kind = TokenizerKind::characters, .min_count = 1};
+  setup_.model.max_length = 16;
+  EXPECT_EQ(ClassifyTask(setup_).facts().vocabulary, 5 + 13);
+  setup_.tokenizer.min_count = 2;
+  EXPECT_EQ(ClassifyTask(setup_).facts().vocabulary, 5 + 12);
+  const Tokenizer plain = Tokenizer::load(saved(setup_, "plain") + "/tokenizer.json");
+  EXPECT_EQ(plain.encode_input("so", {}).ids, (std::vector<int32_t>{1, plain.encode("o").at(0)}));
+  setup_.recurrent.kind = ModelKind::bert;
+  const Tokenizer wrapped = Tokenizer::load(saved(setup_, "bert") + "/tokenizer.json");
+  EXPECT_EQ(wrapped.encode_input("so", {}).ids, (std::vector<int32_t>{2, 1, wrapped.encode("o").at(0), 3}));
+}
+
 TEST_F(Classifying, LongTextsAreCutAndEmptyOnesRead) {
   const Classifier classifier = Classifier::load(saved(setup_, "model"));
   EXPECT_TRUE(classifier("a a a a a a a a a").cut);

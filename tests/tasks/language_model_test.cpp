@@ -89,7 +89,7 @@ TEST_F(LanguageModels, PerplexityIsThatOfTheFormula) {
     EXPECT_EQ(scores.tokens, static_cast<int64_t>(m.tokenizer.encode("a cat sat on the mat").size() +
                                                   m.tokenizer.encode("the  dog").size() + 2));
     const Metrics metrics = scores.metrics();
-    ASSERT_EQ(metrics.size(), 4U);
+    ASSERT_EQ(metrics.size(), 5U);
     EXPECT_EQ(metrics[0].first, "loss");
     EXPECT_NEAR(metrics[0].second, nats / static_cast<double>(scores.tokens), 1e-4);
     EXPECT_EQ(metrics[1].first, "perplexity");
@@ -98,7 +98,107 @@ TEST_F(LanguageModels, PerplexityIsThatOfTheFormula) {
     EXPECT_NEAR(std::log(metrics[2].second), nats / 8, 1e-3);
     EXPECT_EQ(metrics[3].first, "bits_per_byte");
     EXPECT_NEAR(metrics[3].second, nats / std::log(2) / (21 + 9), 1e-4);
+    EXPECT_EQ(metrics[4].first, "perplexity_per_word_and_line");
+    EXPECT_NEAR(std::log(metrics[4].second), nats / (8 + 2), 1e-3);
   }
+}
+
+// Token n, from 0, is new in the first window that holds it; windows of 7 begin 3 apart.
+TEST_F(LanguageModels, WithAStrideATokenIsPredictedFromTheWindowThatBringsIt) {
+  setup_.task.stride = 3;
+  LanguageModelFolder m = saved(setup_, "model");
+  std::vector<int32_t> ids;
+  for (const char* line : {"a cat sat on the mat", "the  dog"}) {
+    const std::vector<int32_t> more = m.tokenizer.encode(line);
+    ids.insert(ids.end(), more.begin(), more.end());
+    ids.push_back(2);
+  }
+  double nats = 0;
+  for (int64_t n = 0; n < static_cast<int64_t>(ids.size()); ++n) {
+    const int64_t begin = n < 7 ? 0 : (n - 4) / 3 * 3;  // the least multiple of 3 that is more than n - 7
+    nats += nats_of_last(m.model, {ids.begin() + begin, ids.begin() + n + 1});
+  }
+  const TextScores scores = score_text(m, folder_ / "valid.txt", {.stride = 3, .tokens_per_batch = 20});
+  EXPECT_NEAR(scores.nats, nats, 1e-5 * nats);
+  EXPECT_EQ(scores.tokens, static_cast<int64_t>(ids.size()));
+  EXPECT_GT(std::abs(score_text(m, folder_ / "valid.txt").nats - nats), 1e-3 * nats);
+
+  LanguageModelTask task(setup_);
+  task.make_model(std::make_shared<ParamStore>(ParamStoreOptions{.seed = 5}));
+  EXPECT_EQ(task.validate({.answers = false}).metrics, scores.metrics());
+  EXPECT_EQ(task.facts().tokens, [&] {
+    setup_.task.stride = 0;
+    return LanguageModelTask(setup_).facts().tokens;
+  }());
+  EXPECT_TRUE(refusal_of([&] { score_text(m, folder_ / "valid.txt", {.longest = 8}); }).says("at most the 7"));
+}
+
+// Every character and every line's break is one token, and none is added.
+TEST_F(LanguageModels, ATextAsItIsComesBackFromItsTokens) {
+  const std::string text = "the cat\n\n  sat\n\n\non a mat\n";
+  put_text(folder_ / "train.txt", text);
+  put_text(folder_ / "valid.txt", "a\n\ncat\n");
+  setup_.data.lines = TextLines::text;
+  for (const TokenizerKind kind : {TokenizerKind::characters, TokenizerKind::bpe}) {
+    setup_.tokenizer = {.kind = kind, .min_count = 1, .vocabulary = 260};
+    LanguageModelTask task(setup_);
+    EXPECT_EQ(task.facts().tokens, static_cast<int64_t>(text.size()));
+    const std::string name = kind == TokenizerKind::bpe ? "bpe" : "characters";
+    LanguageModelFolder m = saved(setup_, name);
+    EXPECT_EQ(m.tokenizer.decode(m.tokenizer.encode(text)), text);
+    const TextWindows windows(PlainText(folder_ / "train.txt", TextLines::text), m.tokenizer,
+                              {.longest = 100, .end = line_break_of(m.tokenizer)});
+    ASSERT_EQ(windows.size(), 1);
+    EXPECT_EQ(m.tokenizer.decode({windows[0].begin(), windows[0].end()}), text);
+
+    const TextScores scores = score_text(m, folder_ / "valid.txt", {.lines = TextLines::text});
+    EXPECT_EQ(scores.tokens, 7);
+    EXPECT_EQ(scores.lines, 3);
+    EXPECT_EQ(scores.words, 2);
+    std::vector<int32_t> ids = m.tokenizer.encode("a\n\ncat\n");
+    double nats = 0;
+    for (int64_t n = 1; n <= 7; ++n) nats += nats_of_last(m.model, {ids.begin(), ids.begin() + n});
+    EXPECT_NEAR(scores.nats, nats, 1e-5 * nats);
+    task.make_model(std::make_shared<ParamStore>(ParamStoreOptions{.seed = 5}));
+    EXPECT_NEAR(task.validate({}).metrics[0].second, nats / 7, 1e-5 * nats);
+  }
+}
+
+TEST_F(LanguageModels, ATextAsItIsHoldsOutAShareOfItsBytes) {
+  put_text(folder_ / "train.txt", "the cat sat on the mat\n\nand so on and on\na\n\nb\n");  // 23, 1, 17, 2, 1, 2
+  setup_.tokenizer = {.kind = TokenizerKind::characters, .min_count = 1};
+  setup_.data.valid.clear();
+  setup_.data.hold_out_share = 0.1;  // of 46 bytes: the last three lines
+  setup_.data.lines = TextLines::text;
+  EXPECT_EQ(LanguageModelTask(setup_).facts().tokens, 46 - 5);
+  setup_.data.hold_out_share = 0;
+  setup_.data.hold_out = 2;
+  EXPECT_EQ(LanguageModelTask(setup_).facts().tokens, 46 - 3);
+}
+
+TEST_F(LanguageModels, WhatATextAsItIsCannotBeIsRefused) {
+  const auto refused = [&](const std::function<void(TaskSetup&)>& change) {
+    TaskSetup setup = setup_;
+    change(setup);
+    return refusal_of([&] {
+             language_model_type().check(setup);
+             LanguageModelTask task(setup);
+           })
+        .sentence;
+  };
+  EXPECT_EQ(refused([](TaskSetup& s) {
+              s.data.lines = TextLines::text;
+              s.task.packed = false;
+            }),
+            "config: task.packed is false, and data.lines is \"text\", where a line is nothing for itself; expected "
+            "true");
+  EXPECT_NE(refused([](TaskSetup& s) {
+              s.data.lines = TextLines::text;
+              s.tokenizer.kind = TokenizerKind::words;
+            }).find("the tokenizer makes nothing of a line's break"),
+            std::string::npos);
+  EXPECT_EQ(refused([](TaskSetup& s) { s.task.stride = 8; }),
+            "config: task.stride is 8; expected at most data.max_length, 7");
 }
 
 TEST_F(LanguageModels, AValidationIsTheScoreOfItsText) {

@@ -42,6 +42,20 @@ TEST(TrainWords, WordsAndCharactersComeBack) {
   EXPECT_EQ(train_words({"a a b"}, {.min_frequency = 2}).size(), 5);
 }
 
+// As [CLS] text [SEP] and [CLS] text [SEP] pair [SEP], the pair with type 1.
+TEST(TrainWords, CharactersStandBetweenSpecialsWhereTheyAreWrapped) {
+  const WordOptions options{.unit = WordUnit::characters,
+                            .specials = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"},
+                            .unknown = "[UNK]",
+                            .wraps = true};
+  const Tokenizer tokenizer = train_words({"aab"}, options);  // a is 5, b is 6
+  EXPECT_EQ(tokenizer.encode("ab?"), (std::vector<int32_t>{5, 6, 1}));
+  EXPECT_EQ(tokenizer.encode_input("ab", {}).ids, (std::vector<int32_t>{2, 5, 6, 3}));
+  const Encoded pair = tokenizer.encode_pair("a", "b", {});
+  EXPECT_EQ(pair.ids, (std::vector<int32_t>{2, 5, 3, 6, 3}));
+  EXPECT_THROW(train_words({"a"}, {.unit = WordUnit::characters, .wraps = true}), Error);
+}
+
 TEST(TrainWords, ContradictionsAreRefused) {
   for (const WordOptions& options : {WordOptions{.vocabulary = 3}, WordOptions{.specials = {"a", "a"}, .unknown = "a"},
                                      WordOptions{.unknown = "x"}, WordOptions{.min_frequency = 0}})

@@ -70,6 +70,15 @@ std::map<std::string, Reach> ConfigReach::data_keys() const {
               EXPECT_EQ(now.start.data.train, before.start.data.train - now.start.data.valid);
             },
         .prepare = [](TrainConfig& c) { c.data.valid.clear(); }}},
+      {"data.lines",
+       {.value = std::string("text"),
+        .expect =
+            [](const Seen& before, const Seen& now) {
+              EXPECT_EQ(before.tokenizer().encode("\n").size(), 2U);  // a space is put before a text
+              EXPECT_EQ(now.tokenizer().encode("\n").size(), 1U);
+              EXPECT_NE(now.loss(0), before.loss(0));
+            },
+        .prepare = [](TrainConfig& c) { c.task.kind = TaskKind::language_model; }}},
       {"data.source_column",
        {.value = int64_t{3},
         .expect =
@@ -251,6 +260,13 @@ std::map<std::string, Reach> ConfigReach::optimizer_keys() const {
             [](const Seen& before, const Seen& now) {
               EXPECT_DOUBLE_EQ(now.rate(3), 1e-3 * (1 - 1.0 / 4));
               EXPECT_DOUBLE_EQ(before.rate(3), 1e-3 * (1 + std::cos(M_PI / 4)) / 2);
+            }}},
+      {"optimizer.floor",
+       {.value = 0.5,
+        .expect =
+            [](const Seen& before, const Seen& now) {
+              EXPECT_DOUBLE_EQ(now.rate(1), before.rate(1));
+              EXPECT_DOUBLE_EQ(now.rate(3), 1e-3 * (0.5 + 0.5 * (1 + std::cos(M_PI / 4)) / 2));
             }}},
       {"optimizer.warmup",
        {.value = int64_t{5},

@@ -27,6 +27,14 @@ std::map<std::string, Reach> ConfigReach::task_keys() const {
               EXPECT_EQ(now.start.data.tokens, before.start.data.tokens);
             },
         .prepare = text}},
+      {"task.stride",
+       {.value = int64_t{4},
+        .expect =
+            [](const Seen& before, const Seen& now) {
+              EXPECT_EQ(now.loss(5), before.loss(5));  // learned as before, scored otherwise
+              EXPECT_NE(now.validations.at(0).value("loss"), before.validations.at(0).value("loss"));
+            },
+        .prepare = text}},
       {"task.metric",
        {.value = std::string("loss"),
         .expect =

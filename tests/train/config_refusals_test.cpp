@@ -121,6 +121,8 @@ TEST(ConfigRefusals, ValuesThatDoNotFitEachOther) {
             "config: data.hold_out is 10, and data.valid names a file; expected one of the two");
   EXPECT_EQ(of_flags({"data.valid=", "train.patience=3"}),
             "config: train.patience is 3, and there is no data.valid to judge by");
+  EXPECT_EQ(of_flags({"task.kind=language_model", "task.stride=300"}),
+            "config: task.stride is 300; expected at most data.max_length, 256");
   EXPECT_EQ(of_flags({"optimizer.schedule=paper", "optimizer.warmup=0"}),
             "config: the paper's schedule needs a warm-up; optimizer.warmup is 0");
 }

@@ -17,6 +17,7 @@ struct OptimizerConfig {
   double weight_decay = 0.01, clip = 1;
   ScheduleKind schedule = ScheduleKind::cosine;
   int64_t warmup = 1000;
+  double floor = 0;
 };
 
 struct RunConfig {

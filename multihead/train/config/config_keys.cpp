@@ -21,6 +21,11 @@ void add_task(std::vector<ConfigKey>& keys) {
   task.flag("packed", &T::packed,
             "Of a language model: whether windows of data.max_length tokens run across lines; else every line is "
             "learned for itself.");
+  task.integer(
+      "stride", &T::stride, {0, kMillion},
+      "Of a language model: tokens between the beginnings of two windows where a text is scored, so that all but "
+      "those of the first window are predicted from more text; at most data.max_length; 0: windows stand side by "
+      "side.");
   task.integer("samples", &T::samples, {0, 100}, "Texts that a language model writes at each validation.");
   task.text(
       "metric", &T::metric,
@@ -120,11 +125,15 @@ void add_tokenizer(std::vector<ConfigKey>& keys) {
   tokenizer.text("path", &T::path,
                  "An existing tokenizer.json; empty: one is learned from the training data, by the keys below.");
   tokenizer.choice<TokenizerKind>(
-      "kind", &T::kind, {{"bpe", TokenizerKind::bpe}, {"words", TokenizerKind::words}},
-      "What is learned: byte-level BPE; or whole words, where a word that was not seen is unknown.");
-  tokenizer.integer("min_count", &T::min_count, {1, kMillion}, "Of words: those seen less often are unknown.");
-  tokenizer.integer("vocabulary", &T::vocabulary, {260, 10 * kMillion},
-                    "Of bpe: tokens to learn, the 4 special ones and the 256 bytes included.");
+      "kind", &T::kind,
+      {{"bpe", TokenizerKind::bpe}, {"words", TokenizerKind::words}, {"characters", TokenizerKind::characters}},
+      "What is learned: byte-level BPE; whole words, where a word that was not seen is unknown; or characters, white "
+      "space too.");
+  tokenizer.integer("min_count", &T::min_count, {1, kMillion},
+                    "Of words and characters: those seen less often are unknown.");
+  tokenizer.integer(
+      "vocabulary", &T::vocabulary, {260, 10 * kMillion},
+      "Of bpe: tokens to learn, the 4 special ones and the 256 bytes included; of characters: tokens at most.");
   tokenizer.flag("lowercase", &T::lowercase, "Whether text is lower-cased.");
   tokenizer.choice<Normalisation>(
       "normalise", &T::normalise,
@@ -150,9 +159,11 @@ void add_optimizer(std::vector<ConfigKey>& keys) {
        {"linear", ScheduleKind::linear},
        {"paper", ScheduleKind::paper},
        {"constant", ScheduleKind::constant}},
-      "How the learning rate goes on after the warm-up: to 0 along a cosine or a line, falling as "
+      "How the learning rate goes on after the warm-up: down to floor along a cosine or a line, falling as "
       "1/sqrt(step), or as it is.");
   optimizer.integer("warmup", &O::warmup, {0, kMillion * 1000}, "Steps over which the learning rate rises from 0.");
+  optimizer.number("floor", &O::floor, {.high = 1},
+                   "Share of learning_rate below which the schedule does not fall: where a cosine or a line ends.");
 }
 
 void add_train(std::vector<ConfigKey>& keys) {

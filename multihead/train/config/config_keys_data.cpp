@@ -22,8 +22,13 @@ void add_data(std::vector<ConfigKey>& keys) {
       "hold_out", &D::hold_out, {0, 10 * kMillion},
       "Examples of train kept for validation where valid is empty, all of a source together; of a language model's text, "
       "its last lines; 0: none.");
-  data.number("hold_out_share", &D::hold_out_share, {.high = 0.5},
-              "The same as a share of the examples, where hold_out is 0.");
+  data.number(
+      "hold_out_share", &D::hold_out_share, {.high = 0.5},
+      "The same as a share of the examples, where hold_out is 0; of a text that is taken as it is, of its bytes.");
+  data.choice<TextLines>(
+      "lines", &D::lines, {{"sentences", TextLines::sentences}, {"text", TextLines::text}},
+      "Of a language model: each line ends with the token </s>, and blank ones are skipped; or the text "
+      "is taken as it is: a line's break is a token of its own, and blank lines stay.");
   data.integer("source_column", &D::source_column, {1, 1000}, "Column of the source sentence in a TSV file.");
   data.integer("target_column", &D::target_column, {1, 1000}, "Column of the target sentence in a TSV file.");
   data.column(

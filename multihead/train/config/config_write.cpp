@@ -47,6 +47,9 @@ cut into windows of `data.max_length`, each token in exactly one of them, and ea
 the loss and the perplexity per token, the perplexity per word (what white space separates) and bits per byte (a line's end
 counts as one), and shows a few texts that the model writes. `multihead eval MODEL FILE` gives the same numbers for any text.
 
+With `data.lines = "text"` the text is taken as it is: blank lines stay, a line's break is a token of its own, and there is no
+`</s>`; `data.hold_out_share` is then a share of the bytes. [language_models.md](language_models.md) has an example.
+
 ## Going on from a model
 `model.from` names the folder of a model that this program trained (or its `.safetensors` file, with `tokenizer.json` beside
 it); training starts from its weights, with the optimiser and the schedule from their beginning. Its tokenizer is used too:

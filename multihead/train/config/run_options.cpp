@@ -28,15 +28,16 @@ std::unique_ptr<Task> make_task(const TrainConfig& config, const TrainEvents& ev
 
 StepperOptions stepper_options(const TrainConfig& config, int64_t steps) {
   const OptimizerConfig& o = config.optimizer;
-  return {.optimiser = {.beta1 = o.beta1,
-                        .beta2 = o.beta2,
-                        .epsilon = o.epsilon,
-                        .weight_decay = o.weight_decay,
-                        .clip = o.clip,
-                        .mean = config.train.ema},
-          .schedule = {.kind = o.schedule, .rate = o.learning_rate, .warmup = o.warmup, .steps = steps},
-          .compute = config.train.precision,
-          .seed = static_cast<uint64_t>(config.train.seed)};
+  return {
+      .optimiser = {.beta1 = o.beta1,
+                    .beta2 = o.beta2,
+                    .epsilon = o.epsilon,
+                    .weight_decay = o.weight_decay,
+                    .clip = o.clip,
+                    .mean = config.train.ema},
+      .schedule = {.kind = o.schedule, .rate = o.learning_rate, .warmup = o.warmup, .steps = steps, .floor = o.floor},
+      .compute = config.train.precision,
+      .seed = static_cast<uint64_t>(config.train.seed)};
 }
 
 int64_t planned_steps(const TrainConfig& config, const Task& task) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "multihead/tasks/data/dataset.h"
+#include "multihead/text/train_words.h"
 #include "tests/harness/refusal.h"
 #include "tests/harness/temporary_folder.h"
 
@@ -12,9 +13,9 @@ namespace {
 
 class PlainTexts : public testing::Test {
  protected:
-  PlainText read(const std::string& text) const {
+  PlainText read(const std::string& text, TextLines lines = TextLines::sentences) const {
     put_text(folder_ / "a.txt", text);
-    return PlainText(folder_ / "a.txt");
+    return PlainText(folder_ / "a.txt", lines);
   }
   // One token a byte, and none before a line.
   const Tokenizer bytes_ = train_bpe({}, {.vocabulary = 260, .prefix_space = false});
@@ -34,6 +35,43 @@ TEST_F(PlainTexts, SkipWhatIsBlankBrokenOrEndless) {
   EXPECT_NE(text.report()[1].find("skipped 1 of 7 lines (line 6): more than 65536 bytes"), std::string::npos);
   EXPECT_TRUE(refusal_of([&] { read("\n \n"); }).says("a.txt: holds no text"));
   EXPECT_TRUE(refusal_of([&] { read("\xFF\n"); }).says("holds no text; "));
+}
+
+TEST_F(PlainTexts, KeepBlankLinesWhereTheyAreTakenAsTheyAre) {
+  const PlainText text = read(
+      "\n\none two\r\n\n  \t\nthr\xFF"
+      "ee\nend",
+      TextLines::text);
+  EXPECT_EQ(text.lines(), (std::vector<std::string_view>{"", "", "one two", "", "  \t", "end"}));
+  EXPECT_EQ(text.words(), 3);
+  EXPECT_EQ(text.bytes(), 1 + 1 + (7 + 1) + 1 + (3 + 1) + (3 + 1));
+  ASSERT_EQ(text.report().size(), 1U);
+  EXPECT_TRUE(refusal_of([&] { read("\n \n", TextLines::text); }).says("a.txt: holds no text"));
+}
+
+TEST_F(PlainTexts, AShareOfTheBytesIsCountedInLinesFromTheEnd) {
+  const PlainText text = read("abcdefghi\nabcd\n\nab\na\n", TextLines::text);  // 10, 5, 1, 3, 2 bytes: 21
+  EXPECT_EQ(text.lines_of_share(0), 1);
+  EXPECT_EQ(text.lines_of_share(2.0 / 21), 1);
+  EXPECT_EQ(text.lines_of_share(2.1 / 21), 2);
+  EXPECT_EQ(text.lines_of_share(0.5), 2);  // 11 bytes would need four lines, and half of five is two
+  EXPECT_EQ(read("a\nb\nc\nd\nabcdefghi\n").lines_of_share(0.5), 1);
+}
+
+TEST_F(PlainTexts, ALinesBreakIsOneTokenOrRefused) {
+  EXPECT_EQ(bytes_.decode(std::vector<int32_t>{line_break_of(bytes_)}), "\n");
+  const Tokenizer characters = train_words({"a\n"}, {.unit = WordUnit::characters});
+  EXPECT_EQ(line_break_of(characters), 4);  // behind four specials; of equals the one whose bytes come first
+  const auto refused = [](const Tokenizer& tokenizer) {
+    return refusal_of([&] { static_cast<void>(line_break_of(tokenizer)); }).sentence;
+  };
+  const std::string expected = "; expected one token for it alone";
+  EXPECT_NE(refused(train_words({"a b"})).find("makes nothing of a line's break" + expected), std::string::npos);
+  EXPECT_NE(refused(train_words({"ab"}, {.unit = WordUnit::characters}))
+                .find("makes another token of a line's break" + expected),
+            std::string::npos);
+  EXPECT_NE(refused(train_bpe({}, {.vocabulary = 260})).find("makes 2 tokens of a line's break" + expected),
+            std::string::npos);
 }
 
 TEST_F(PlainTexts, HoldOutTheLastLines) {
@@ -67,6 +105,26 @@ TEST_F(PlainTexts, AreCutIntoWindowsThatHoldEveryTokenOnce) {
   EXPECT_EQ(cut(100, true), (Windows{"abcdefg|hi|j|"}));
   EXPECT_EQ(TextWindows(text, bytes_, {.longest = 4}).tokens(), 13);
   EXPECT_NE(TextWindows(text, bytes_, {.longest = 4}).digest(), TextWindows(text, bytes_, {.longest = 5}).digest());
+}
+
+// "KNOWN>WINDOW" of windows that overlap.
+TEST_F(PlainTexts, WindowsThatOverlapHoldEveryTokenAsANewOneOnce) {
+  using Windows = std::vector<std::string>;
+  const PlainText text = read("abcdefg\nhi\nj\n");
+  const auto cut = [&](int64_t longest, int64_t stride, bool packed = true) {
+    const TextWindows windows(text, bytes_, {.longest = longest, .packed = packed, .stride = stride});
+    Windows out = shown(windows, bytes_);
+    for (size_t n = 0; n < out.size(); ++n)
+      out[n] = std::to_string(windows.known(static_cast<int64_t>(n))) + ">" + out[n];
+    return out;
+  };
+  EXPECT_EQ(cut(6, 3), (Windows{"0>abcdef", "3>defg|h", "3>g|hi|j", "3>i|j|"}));
+  EXPECT_EQ(cut(6, 4), (Windows{"0>abcdef", "2>efg|hi", "2>hi|j|"}));
+  EXPECT_EQ(cut(6, 6), cut(6, 0));
+  EXPECT_EQ(cut(4, 1, false), (Windows{"0>abcd", "3>bcde", "3>cdef", "3>defg", "3>efg|", "0>hi|", "0>j|"}));
+  EXPECT_EQ(cut(100, 1), (Windows{"0>abcdefg|hi|j|"}));
+  EXPECT_TRUE(refusal_of([&] { cut(4, 5); }).says("a stride of 5 with windows of 4 tokens; expected 0 to that"));
+  EXPECT_THROW(cut(4, -1), Error);
 }
 
 TEST_F(PlainTexts, AreTheSameWindowsOverManyTasks) {

@@ -135,7 +135,7 @@ bool change(const detail::ConfigKey& key, TrainConfig& config) {
   std::vector<detail::ConfigValue> others{std::string("a \"quoted\" \\ name\n\x7F"), int64_t{300}, int64_t{3},
                                           int64_t{7}, 0.3};
   for (const char* word : {"post", "geglu", "t5", "nfc", "linear", "bf16", "language_model", "balanced", "additive",
-                           "first", "words", "csv", "several"})
+                           "first", "words", "csv", "several", "text"})
     others.emplace_back(std::string(word));
   others.emplace_back(!(std::holds_alternative<bool>(now) && std::get<bool>(now)));
   for (const detail::ConfigValue& other : others)
