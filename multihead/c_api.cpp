@@ -1,90 +1,21 @@
-// The C ABI over the C++ surface: arrays become tensors, exceptions become codes and a sentence.
+// Attention's and the threads' part of the C ABI, over the C++ surface.
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <new>
 #include <string>
+#include <vector>
 
-#include "multihead/base/out_of_memory.h"
 #include "multihead/base/parallel.h"
 #include "multihead/c.h"
+#include "multihead/c_boundary.h"
 #include "multihead/ops/attention/attention.h"
 
 namespace {
 
 using mh::check;
-using mh::ErrorKind;
 using mh::Tensor;
-
-thread_local std::string last_error;
-
-mh_status failed(mh_status status, const char* sentence) noexcept {
-  try {
-    last_error = sentence;
-  } catch (...) {
-    last_error.clear();
-  }
-  return status;
-}
-
-template <class F>
-mh_status guarded(F&& f) noexcept {
-  try {
-    f();
-    return MH_OK;
-  } catch (const mh::OutOfMemory& error) {
-    return failed(MH_OUT_OF_MEMORY, error.what());
-  } catch (const mh::Error& error) {
-    constexpr std::array statuses{MH_INVALID_ARGUMENT, MH_UNSUPPORTED, MH_IO, MH_INTERNAL};
-    return failed(statuses[static_cast<size_t>(error.kind())], error.what());
-  } catch (const std::bad_alloc&) {
-    return failed(MH_OUT_OF_MEMORY, "multihead: the system has no memory left");
-  } catch (const std::exception& error) {
-    return failed(MH_INTERNAL, error.what());
-  } catch (...) {
-    return failed(MH_INTERNAL, "multihead: an unknown exception was thrown");
-  }
-}
-
-// The caller's struct as this version knows it.
-template <class T>
-T known_part(const char* op, const char* what, const T* given) {
-  check(given != nullptr, "{}: {} is null; expected a pointer to one", op, what);
-  constexpr size_t kLargest = 4096;
-  const size_t size = given->size;
-  check(size >= sizeof(size_t) && size <= kLargest, "{}: the size of {} is {}; expected sizeof of it, which is {} here",
-        op, what, size, sizeof(T));
-  T known;
-  std::memset(&known, 0, sizeof known);
-  std::memcpy(&known, given, std::min(size, sizeof known));
-  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
-  const bool more = size > sizeof known &&
-                    std::any_of(bytes + sizeof known, bytes + size, [](unsigned char byte) { return byte != 0; });
-  if (more) {
-    fail(ErrorKind::unsupported,
-         "{}: {} is {} bytes long and says something past the {} this version knows; expected zeros there", op, what,
-         size, sizeof known);
-  }
-  return known;
-}
-
-Tensor to_tensor(const char* op, const char* what, const mh_array* array) {
-  check(array != nullptr, "{}: {} is null; expected an array", op, what);
-  check(array->dtype >= MH_F32 && array->dtype <= MH_BOOL, "{}: {} has the element type {}; expected one of mh_dtype",
-        op, what, array->dtype);
-  check(array->rank >= 0 && array->rank <= MH_MAX_RANK, "{}: {} has rank {}; expected 0 to {}", op, what, array->rank,
-        MH_MAX_RANK);
-  const std::vector<int64_t> extent(array->extent, array->extent + array->rank),
-      stride(array->stride, array->stride + array->rank);
-  const bool none = std::find(extent.begin(), extent.end(), 0) != extent.end();
-  check(array->data != nullptr || none, "{}: the data of {} is null; expected its elements; {} is {}", op, what, what,
-        mh::to_string(mh::Shape(extent)));
-  try {
-    return mh::wrap(array->data, mh::Shape(extent), stride, static_cast<mh::DType>(array->dtype));
-  } catch (const mh::Error& error) {
-    fail(error.kind(), "{}: {} is not an array; {}", op, what, error.what());
-  }
-}
+using mh::detail::guarded;
+using mh::detail::known_part;
+using mh::detail::to_tensor;
 
 Tensor optional_tensor(const char* op, const char* what, const mh_array* array) {
   return array ? to_tensor(op, what, array) : Tensor{};
@@ -262,7 +193,7 @@ mh_status mh_attention_explain(const mh_attention_call* call, const mh_attention
   });
 }
 
-const char* mh_last_error(void) { return last_error.c_str(); }
+const char* mh_last_error(void) { return mh::detail::last_error(); }
 
 const char* mh_version(void) { return MH_VERSION; }
 

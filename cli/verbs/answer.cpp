@@ -3,9 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +17,7 @@
 #include "cli/verbs.h"
 #include "cli/verbs/show_page.h"
 #include "multihead/base/error.h"
+#include "multihead/tasks/results/result_json.h"
 #include "multihead/tasks/verbs/answerer.h"
 
 namespace mh::cli {
@@ -41,17 +40,10 @@ struct AnswerChoice {
   bool json = false;
 };
 
-// Characters of the UTF-8 before this byte.
-int64_t characters_before(const std::string& text, size_t bytes) {
-  return std::count_if(text.begin(), text.begin() + static_cast<int64_t>(bytes),
-                       [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
-}
-
 std::string answered(const AnswerChoice& choice, const Question& asked, const Answer& one) {
-  const int64_t begin = characters_before(asked.context, one.begin), end = characters_before(asked.context, one.end);
-  if (!choice.json) return fmt::format("{}\t{:.4f}\t{}\t{}\n", one_line(one.text), one.score, begin, end);
-  const nlohmann::ordered_json json{{"answer", one.text}, {"score", one.score}, {"begin", begin}, {"end", end}};
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+  if (choice.json) return to_json(one, asked.context) + '\n';
+  return fmt::format("{}\t{:.4f}\t{}\t{}\n", one_line(one.text), one.score, characters_before(asked.context, one.begin),
+                     characters_before(asked.context, one.end));
 }
 
 // All of stdin; line breaks are part of it.

@@ -3,11 +3,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,6 +19,7 @@
 #include "cli/verbs/show_page.h"
 #include "multihead/base/error.h"
 #include "multihead/tasks/pixels/pixel_model.h"
+#include "multihead/tasks/results/result_json.h"
 #include "multihead/tasks/task_type.h"
 #include "multihead/tasks/verbs/classifier.h"
 #include "multihead/tasks/verbs/zero_shot.h"
@@ -54,21 +52,8 @@ struct ClassifyChoice {
   bool all = false, json = false;
 };
 
-// The labels, most probable first.
-std::vector<size_t> by_score(const Classification& one) {
-  std::vector<size_t> order(one.scores.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return one.scores[a] > one.scores[b]; });
-  return order;
-}
-
 std::string line_of(const ClassifyChoice& choice, const Classification& one, const std::vector<std::string>& labels) {
-  if (choice.json) {
-    nlohmann::ordered_json out{{"label", one.label}, {"score", one.score}};
-    if (choice.all)
-      for (const size_t n : by_score(one)) out["scores"][labels[n]] = one.scores[n];
-    return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  }
+  if (choice.json) return to_json(one, choice.all ? std::span(labels) : std::span<const std::string>());
   if (!choice.all) return fmt::format("{}\t{:.4f}", one.label, one.score);
   std::string out;
   for (const size_t n : by_score(one))

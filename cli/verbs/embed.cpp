@@ -44,13 +44,7 @@ struct EmbedChoice {
 
 std::string prompt_of(const EmbedChoice& choice, const Embedder& embedder) {
   if (choice.prompt) return *choice.prompt;
-  if (!choice.prompt_name) return embedder.default_prompt();
-  const auto at = embedder.prompts().find(*choice.prompt_name);
-  if (at != embedder.prompts().end()) return at->second;
-  std::vector<std::string> names;
-  for (const auto& [name, text] : embedder.prompts()) names.push_back(name);
-  fail(ErrorKind::invalid_argument, "embed: {} has no prompt {}; expected one of [{}]", printable_path(choice.model),
-       printable(*choice.prompt_name), fmt::join(names, ", "));
+  return choice.prompt_name ? embedder.prompt(*choice.prompt_name) : embedder.default_prompt();
 }
 
 std::string tsv_of(const float* vector, int64_t width) {

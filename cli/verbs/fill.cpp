@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "cli/values.h"
 #include "cli/verbs.h"
 #include "cli/verbs/show_page.h"
+#include "multihead/tasks/results/result_json.h"
 #include "multihead/tasks/verbs/filler.h"
 
 namespace mh::cli {
@@ -38,20 +38,12 @@ struct FillChoice {
 };
 
 std::string filled(const FillChoice& choice, const Filled& found) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  if (choice.json) return to_json(found) + '\n';
   std::string out;
-  for (size_t n = 0; n < found.gaps.size(); ++n) {
-    nlohmann::ordered_json gap = nlohmann::ordered_json::array();
-    for (const Filling& one : found.gaps[n].fillings) {
-      if (choice.json)
-        gap.push_back({{"token", one.token}, {"id", one.id}, {"score", one.score}, {"text", one.text}});
-      else
-        out += fmt::format("{}\t{}\t{:.4f}\t{}\n", n + 1, one_line(one.token), one.score, one_line(one.text));
-    }
-    json.push_back(gap);
-  }
-  if (!choice.json) return out + '\n';
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+  for (size_t n = 0; n < found.gaps.size(); ++n)
+    for (const Filling& one : found.gaps[n].fillings)
+      out += fmt::format("{}\t{}\t{:.4f}\t{}\n", n + 1, one_line(one.token), one.score, one_line(one.text));
+  return out + '\n';
 }
 
 int fill(const FillChoice& choice) {

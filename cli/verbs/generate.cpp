@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -25,6 +24,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/parallel.h"
 #include "multihead/generate/text/text_generator.h"
+#include "multihead/tasks/results/result_json.h"
 
 namespace mh::cli {
 namespace {
@@ -113,11 +113,7 @@ GenerationConfig settled(const GenerateChoice& choice, GenerationConfig how) {
 // `before`: whether the prompt is the beginning of the text.
 std::string shown(const GenerateChoice& choice, bool before, const std::string& prompt, const Continuation& written,
                   int64_t line) {
-  if (!choice.json) return one_line((before ? prompt : "") + written.text) + "\n";
-  const nlohmann::ordered_json out{{"line", line},           {"prompt", prompt},
-                                   {"text", written.text},   {"tokens", written.token_scores.size()},
-                                   {"ended", written.ended}, {"score", written.score}};
-  return out.dump() + "\n";
+  return (choice.json ? to_json(written, prompt, line) : one_line((before ? prompt : "") + written.text)) + "\n";
 }
 
 void print(std::string_view text) {

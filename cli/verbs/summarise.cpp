@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -21,6 +20,7 @@
 #include "cli/verbs/search_flags.h"
 #include "multihead/base/parallel.h"
 #include "multihead/generate/text/translator.h"
+#include "multihead/tasks/results/result_json.h"
 
 namespace mh::cli {
 namespace {
@@ -79,16 +79,7 @@ GenerationConfig settled(SummariseChoice& choice, const Translator& model) {
 }
 
 std::string shown(const SummariseChoice& choice, const Translation& summary, int64_t number) {
-  const Candidate& best = summary.candidates.front();
-  if (!choice.json) return one_line(best.text) + "\n";
-  const nlohmann::ordered_json out{{"line", number},
-                                   {"text", best.text},
-                                   {"tokens", best.token_scores.size()},
-                                   {"source_tokens", summary.source_tokens},
-                                   {"cut", summary.cut},
-                                   {"ended", best.ended},
-                                   {"score", best.score}};
-  return out.dump() + "\n";
+  return (choice.json ? summary_to_json(summary, number) : one_line(summary.text())) + "\n";
 }
 
 void summarise(const SummariseChoice& choice, const Translator& model, const GenerationConfig& how,

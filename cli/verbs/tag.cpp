@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +17,7 @@
 #include "cli/values.h"
 #include "cli/verbs.h"
 #include "cli/verbs/show_page.h"
+#include "multihead/tasks/results/result_json.h"
 #include "multihead/tasks/verbs/tagger.h"
 
 namespace mh::cli {
@@ -46,12 +46,6 @@ struct TagChoice {
   bool words = false, json = false;
 };
 
-// Characters of the UTF-8 before this byte.
-int64_t characters(const std::string& text, size_t bytes) {
-  return std::count_if(text.begin(), text.begin() + static_cast<int64_t>(bytes),
-                       [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
-}
-
 std::string lines_of(const TagChoice& choice, const std::string& text, const Tagging& found) {
   std::string out;
   if (choice.words) {
@@ -59,17 +53,12 @@ std::string lines_of(const TagChoice& choice, const std::string& text, const Tag
       out += fmt::format("{}\t{}\n", one_line(found.words[n]), found.tags[n]);
     return out + '\n';
   }
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  for (const TaggedSpan& span : found.entities) {
-    const std::string part = text.substr(span.begin, span.end - span.begin);
-    const int64_t begin = characters(text, span.begin), end = characters(text, span.end);
-    if (choice.json)
-      json.push_back({{"begin", begin}, {"end", end}, {"label", span.label}, {"score", span.score}, {"text", part}});
-    else
-      out += fmt::format("{}\t{}\t{}\t{:.4f}\t{}\n", begin, end, span.label, span.score, one_line(part));
-  }
-  if (!choice.json) return out + '\n';
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+  if (choice.json) return to_json(found, text) + '\n';
+  for (const TaggedSpan& span : found.entities)
+    out +=
+        fmt::format("{}\t{}\t{}\t{:.4f}\t{}\n", characters_before(text, span.begin), characters_before(text, span.end),
+                    span.label, span.score, one_line(text.substr(span.begin, span.end - span.begin)));
+  return out + '\n';
 }
 
 int tag(const TagChoice& choice) {

@@ -4,18 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "cli/one_line.h"
 #include "cli/verbs/heat_map.h"
+#include "multihead/tasks/results/result_json.h"
 
 namespace mh::cli {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
-using Pairs = std::vector<std::pair<int64_t, int64_t>>;
 
 HeatMap heat_map_of(const CrossAttention& attention, int64_t head) {
   HeatMap map{.rows = attention.target, .columns = attention.source, .weights = {}};
@@ -55,16 +52,6 @@ std::string columns(const TranslationView& view, const Translator& translator, i
   return view.attention ? out + pictures(view, translator, candidate) : out;
 }
 
-Json tokens_of(const TranslationView& view, const Translator& translator, const Candidate& candidate) {
-  Json tokens = Json::array();
-  for (const TranslatedSentence& sentence : candidate.sentences) {
-    const CrossAttention attention = translator.cross_attention(sentence, view.layer);
-    for (size_t n = 0; n < sentence.token_scores.size(); ++n)
-      tokens.push_back({{"text", attention.target[n]}, {"log_p", sentence.token_scores[n]}});
-  }
-  return tokens;
-}
-
 }  // namespace
 
 std::string shown(const TranslationView& view, const Translator& translator, int64_t number,
@@ -76,14 +63,8 @@ std::string shown(const TranslationView& view, const Translator& translator, int
       out += columns(view, translator, number, candidate);
       continue;
     }
-    const Json object{{"line", number},
-                      {"rank", rank + 1},
-                      {"text", candidate.text},
-                      {"score", candidate.score},
-                      {"cut", translation.cut},
-                      {"tokens", tokens_of(view, translator, candidate)},
-                      {"alignment", translator.align(candidate, view.layer)}};
-    out += object.dump() + "\n";
+    const CandidatePlace place{.line = number, .rank = static_cast<int64_t>(rank) + 1, .cut = translation.cut};
+    out += to_json(candidate, place, translator, view.layer) + "\n";
   }
   return out;
 }

@@ -91,33 +91,40 @@ class Keys {
   Json object_;
 };
 
-WritingRules rules_of(const Keys& keys) {
-  WritingRules rules{.repetition_penalty = static_cast<float>(keys.number("repetition_penalty").value_or(1)),
-                     .no_repeat_ngram = keys.count("no_repeat_ngram_size").value_or(0),
-                     .whole_text = true,
-                     .no_repeat_source_ngram = keys.count("encoder_no_repeat_ngram_size").value_or(0),
-                     .bad_words = keys.lists("bad_words_ids"),
-                     .forced_ends = keys.ids("forced_eos_token_id"),
-                     .suppressed = keys.ids("suppress_tokens"),
-                     .begin_suppressed = keys.ids("begin_suppress_tokens"),
-                     .ends = keys.ids("eos_token_id")};
+// Where the key is there, its value takes the place's.
+template <class Value, class Place>
+void put(const std::optional<Value>& value, Place& place) {
+  if (value) place = static_cast<Place>(*value);
+}
+
+void put_lengths(const Keys& keys, WritingRules& rules) {
+  put(keys.count("min_new_tokens"), rules.min_length);
+  const std::optional<int64_t> written = keys.count("max_new_tokens", 1), text = keys.count("max_length", 1);
+  if (written || text) {
+    rules.max_length = written.value_or(0);
+    rules.max_text = written ? 0 : *text;
+  }
+  if (rules.max_length > 0) rules.min_length = std::min(rules.min_length, rules.max_length);
+  put(keys.count("min_length"), rules.min_text);
+  if (rules.min_length > 0) rules.min_text = 0;
+}
+
+void put_rules(const Keys& keys, WritingRules& rules) {
+  put(keys.number("repetition_penalty"), rules.repetition_penalty);
+  put(keys.count("no_repeat_ngram_size"), rules.no_repeat_ngram);
+  put(keys.count("encoder_no_repeat_ngram_size"), rules.no_repeat_source_ngram);
+  if (keys.find("bad_words_ids")) rules.bad_words = keys.lists("bad_words_ids");
+  if (keys.find("forced_eos_token_id")) rules.forced_ends = keys.ids("forced_eos_token_id");
+  if (keys.find("suppress_tokens")) rules.suppressed = keys.ids("suppress_tokens");
+  if (keys.find("begin_suppress_tokens")) rules.begin_suppressed = keys.ids("begin_suppress_tokens");
+  if (keys.find("eos_token_id")) rules.ends = keys.ids("eos_token_id");
   const Ids forced = keys.ids("forced_bos_token_id");
   if (!forced.empty()) rules.forced_begin = forced.front();
-  rules.min_length = keys.count("min_new_tokens").value_or(0);
-  const std::optional<int64_t> written = keys.count("max_new_tokens", 1), text = keys.count("max_length", 1);
-  if (written || !text) {
-    rules.max_length = written.value_or(kDefaultWritten);
-    rules.min_length = std::min(rules.min_length, rules.max_length);
-  } else {
-    rules.max_text = *text;
-  }
-  if (rules.min_length == 0) rules.min_text = keys.count("min_length").value_or(0);
-  return rules;
+  put_lengths(keys, rules);
 }
 
 Stop stop_of(const Keys& keys) {
   const Json* value = keys.find("early_stopping");
-  if (value == nullptr) return Stop::heuristic;
   if (value->is_boolean()) return value->get<bool>() ? Stop::full : Stop::heuristic;
   if (*value != "never") keys.refuse("early_stopping", "true, false or \"never\"");
   return Stop::exact;
@@ -160,29 +167,37 @@ std::vector<std::string> unread_of(const Keys& keys, const std::string& name) {
 
 }  // namespace
 
-GenerationConfig read_generation_config(std::string_view json, const std::string& name) {
+GenerationConfig with_generation_keys(GenerationConfig how, std::string_view json, const std::string& name) {
   const Keys keys(json, name);
-  GenerationConfig out{.sample = keys.flag("do_sample")};
-  const WritingRules rules = rules_of(keys);
-  const int64_t results = keys.count("num_return_sequences", 1).value_or(1);
-  const int64_t beam = keys.count("num_beams", 1).value_or(1);
-  out.search = {.beam = beam,
-                .n_best = results,
-                .penalty = PowerPenalty{keys.number("length_penalty").value_or(1)},
-                .stop = stop_of(keys),
-                .rules_on = RulesOn::log_p,
-                .rules = rules};
-  out.sampling = {.samples = results,
-                  .temperature = static_cast<float>(keys.number("temperature").value_or(1)),
-                  .top_k = keys.count("top_k").value_or(kDefaultTopK),
-                  .top_p = keys.number("top_p").value_or(1),
-                  .min_p = keys.number("min_p").value_or(0),
-                  .rules = rules};
+  if (keys.find("do_sample")) how.sample = keys.flag("do_sample");
+  put_rules(keys, how.search.rules);
+  put_rules(keys, how.sampling.rules);
+  const std::optional<int64_t> results = keys.count("num_return_sequences", 1);
+  put(keys.count("num_beams", 1), how.search.beam);
+  put(results, how.search.n_best);
+  if (const auto alpha = keys.number("length_penalty")) how.search.penalty = PowerPenalty{*alpha};
+  if (keys.find("early_stopping")) how.search.stop = stop_of(keys);
+  put(results, how.sampling.samples);
+  put(keys.number("temperature"), how.sampling.temperature);
+  put(keys.count("top_k"), how.sampling.top_k);
+  put(keys.number("top_p"), how.sampling.top_p);
+  put(keys.number("min_p"), how.sampling.min_p);
   const Ids start = keys.ids("decoder_start_token_id"), begin = keys.ids("bos_token_id");
-  if (!begin.empty()) out.decoder_start = begin.front();
-  if (!start.empty()) out.decoder_start = start.front();
-  out.unread = unread_of(keys, name);
-  return out;
+  if (!begin.empty()) how.decoder_start = begin.front();
+  if (!start.empty()) how.decoder_start = start.front();
+  how.unread = unread_of(keys, name);
+  return how;
+}
+
+GenerationConfig read_generation_config(std::string_view json, const std::string& name) {
+  const WritingRules rules{.max_length = kDefaultWritten, .whole_text = true};
+  const GenerationConfig missing{.search = {.beam = 1,
+                                            .penalty = PowerPenalty{1},
+                                            .stop = Stop::heuristic,
+                                            .rules_on = RulesOn::log_p,
+                                            .rules = rules},
+                                 .sampling = {.top_k = kDefaultTopK, .rules = rules}};
+  return with_generation_keys(missing, json, name);
 }
 
 namespace {

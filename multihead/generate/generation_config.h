@@ -26,6 +26,10 @@ struct GenerationConfig {
 // or outside its range.
 GenerationConfig read_generation_config(std::string_view json, const std::string& name);
 
+// `how` with the keys of that JSON object in their place; of max_new_tokens and max_length the one that is given
+// counts. Throws: alike.
+GenerationConfig with_generation_keys(GenerationConfig how, std::string_view json, const std::string& name);
+
 // FOLDER/generation_config.json, or where there is none FOLDER/config.json; the defaults where there is neither.
 GenerationConfig load_generation_config(const std::string& folder);
 

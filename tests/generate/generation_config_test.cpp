@@ -47,6 +47,33 @@ TEST(GenerationConfig, WritesWhatTransformersWrites) {
   }
 }
 
+TEST(GenerationConfig, KeysOfTheCallerStandInPlaceOfTheFoldersAlone) {
+  const GenerationConfig folder = read_generation_config(
+      R"({"max_new_tokens":7,"min_new_tokens":3,"num_beams":4,"early_stopping":true,"top_k":9,"eos_token_id":[2,5]})",
+      "f");
+  const auto with = [&](const char* keys) { return with_generation_keys(folder, keys, "keys"); };
+  EXPECT_EQ(with("{}").search.rules.max_length, 7);
+  EXPECT_EQ(with("{}").search.beam, 4);
+  EXPECT_EQ(with("{}").search.stop, Stop::full);
+  const GenerationConfig text = with(R"({"max_length":30,"eos_token_id":[]})");
+  EXPECT_EQ(text.search.rules.max_length, 0);
+  EXPECT_EQ(text.search.rules.max_text, 30);
+  EXPECT_EQ(text.sampling.rules.min_length, 3);
+  EXPECT_TRUE(text.search.rules.ends.empty());
+  EXPECT_EQ(with_generation_keys(text, R"({"max_new_tokens":5})", "keys").search.rules.max_text, 0);
+  EXPECT_EQ(with(R"({"max_new_tokens":2})").search.rules.min_length, 2);
+  const GenerationConfig drawn = with(R"({"do_sample":true,"num_return_sequences":2,"temperature":0.5})");
+  EXPECT_TRUE(drawn.sample);
+  EXPECT_EQ(drawn.sampling.samples, 2);
+  EXPECT_EQ(drawn.sampling.temperature, 0.5F);
+  EXPECT_EQ(drawn.sampling.top_k, 9);
+  EXPECT_EQ(drawn.sampling.rules.ends, (std::vector<int32_t>{2, 5}));
+  // What our own models want is not what a file without keys says.
+  const GenerationConfig ours{.sample = true, .search = {.beam = 1}};
+  EXPECT_EQ(with_generation_keys(ours, "{}", "keys").search.rules.max_length, 0);
+  EXPECT_EQ(with_generation_keys(ours, "{}", "keys").sampling.top_k, 0);
+}
+
 TEST(GenerationConfig, WithoutKeysTwentyTokensAreWrittenGreedily) {
   const GenerationConfig config = read_generation_config("{}", "f");
   EXPECT_FALSE(config.sample);

@@ -1,6 +1,8 @@
 // Texts through an encoder, a few thousand tokens at a time, and through the modules after it.
 #include "multihead/tasks/verbs/embedder.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "multihead/base/error.h"
@@ -38,7 +40,7 @@ struct Embedder::Parts {
   SentenceModules modules;
   TextEncoder encoder;
   int64_t longest = 0, width = 0;
-  std::string prompt{}, similarity{};
+  std::string prompt{}, similarity{}, folder{};
 };
 
 Embedder Embedder::load(const std::string& folder, DType compute) {
@@ -61,6 +63,7 @@ Embedder Embedder::load(const std::string& folder, DType compute) {
   }
   if (!m.default_prompt.empty()) parts->prompt = m.prompts.at(m.default_prompt);
   parts->similarity = m.similarity.empty() ? "cosine" : m.similarity;
+  parts->folder = folder;
   return Embedder(parts);
 }
 
@@ -69,6 +72,16 @@ int64_t Embedder::max_length() const { return parts_->longest; }
 bool Embedder::is_plain() const { return !parts_->modules.named; }
 const std::map<std::string, std::string>& Embedder::prompts() const { return parts_->modules.prompts; }
 const std::string& Embedder::default_prompt() const { return parts_->prompt; }
+
+const std::string& Embedder::prompt(const std::string& name) const {
+  const auto at = prompts().find(name);
+  if (at != prompts().end()) return at->second;
+  std::vector<std::string> names;
+  for (const auto& [each, text] : prompts()) names.push_back(each);
+  fail(ErrorKind::invalid_argument, "embed: {} has no prompt {}; expected one of [{}]", printable_path(parts_->folder),
+       printable(name), fmt::join(names, ", "));
+}
+
 const std::string& Embedder::similarity() const { return parts_->similarity; }
 
 std::string Embedder::fingerprint() const {

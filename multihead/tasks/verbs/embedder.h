@@ -38,6 +38,8 @@ class Embedder {
   // By name, as config_sentence_transformers.json has them; the default is empty text where it names none.
   const std::map<std::string, std::string>& prompts() const;
   const std::string& default_prompt() const;
+  // Throws: invalid_argument, with their names, where there is none of this name.
+  const std::string& prompt(const std::string& name) const;
   const std::string& similarity() const;  // "cosine" where the folder names none
   // A hash of the tokenizer, the longest text and the vector of a fixed text: of what vectors depend on, as far as that
   // shows there.

@@ -1,10 +1,30 @@
-/* A user's program in C: attention on its own arrays and a refusal, over the installed header alone. */
+/* A user's program in C: attention on its own arrays, a translation by the model in the folder it is given, and
+   refusals, over the installed headers alone. */
 #include <stdio.h>
 #include <string.h>
 
 #include "multihead/c.h"
 
-int main(void) {
+static int translate(const char* folder) {
+  const char* lines[] = {"Good morning!"};
+  mh_texts texts;
+  mh_model* model = NULL;
+  mh_result* result = NULL;
+  memset(&texts, 0, sizeof texts);
+  texts.size = sizeof texts;
+  texts.text = lines;
+  texts.count = 1;
+  if (mh_model_load(folder, NULL, &model) != MH_OK || mh_translate(model, &texts, NULL, &result) != MH_OK) {
+    fprintf(stderr, "%s\n", mh_last_error());
+    return 4;
+  }
+  const int right = strstr(mh_result_text(result), "\"text\":\"Guten Morgen!\"") != NULL;
+  mh_result_free(result);
+  mh_model_free(model);
+  return right ? 0 : 5;
+}
+
+int main(int count, char** arguments) {
   /* One key: whatever the queries ask, the answer is its value. */
   float q[2 * 3 * 4], k[1 * 1 * 4] = {1, 2, 3, 4}, v[1 * 1 * 5] = {5, 6, 7, 8, 9}, o[2 * 3 * 5], lse[2 * 3];
   const int64_t q_size[] = {1, 2, 3, 4}, k_size[] = {1, 1, 1, 4}, v_size[] = {1, 1, 1, 5}, o_size[] = {1, 2, 3, 5};
@@ -31,5 +51,6 @@ int main(void) {
   call.v = &k_at;
   if (mh_attention_forward(&call, NULL) != MH_INVALID_ARGUMENT || strlen(mh_last_error()) == 0) return 3;
   printf("multihead %s from C; refused: %s\n", mh_version(), mh_last_error());
-  return 0;
+  if (mh_model_load("no such folder", NULL, NULL) != MH_INVALID_ARGUMENT) return 6;
+  return count > 1 ? translate(arguments[1]) : 0;
 }
