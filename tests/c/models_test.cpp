@@ -29,16 +29,21 @@ struct FreeModel {
 };
 using Model = std::unique_ptr<mh_model, FreeModel>;
 
-// Lists of the pointers that C wants.
+// Texts, and lists of the pointers to them that C wants.
 struct CTexts {
-  explicit CTexts(const std::vector<std::string>& texts, const std::vector<std::string>& pairs = {}) {
-    for (const std::string& each : texts) text.push_back(each.c_str());
-    for (const std::string& each : pairs) pair.push_back(each.c_str());
+  explicit CTexts(std::vector<std::string> texts, std::vector<std::string> pairs = {})
+      : kept(std::move(texts)), kept_pairs(std::move(pairs)) {
+    for (const std::string& each : kept) text.push_back(each.c_str());
+    for (const std::string& each : kept_pairs) pair.push_back(each.c_str());
     in = {.size = sizeof in,
           .text = text.data(),
-          .pair = pairs.empty() ? nullptr : pair.data(),
+          .pair = pair.empty() ? nullptr : pair.data(),
           .count = static_cast<int64_t>(text.size())};
   }
+  CTexts(const CTexts&) = delete;
+  CTexts& operator=(const CTexts&) = delete;
+
+  std::vector<std::string> kept{}, kept_pairs{};
   std::vector<const char*> text{}, pair{};
   mh_texts in{};
 };
